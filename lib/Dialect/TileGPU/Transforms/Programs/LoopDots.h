@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Facts about a loop with dots for the planners of copies: Pipeline.cpp for the program's own
-// threads, WarpSpecialize.cpp for a producer warp. These are the tiles that reach a dot, the dots
-// that may be in flight, the free shared memory for rings, and the cost of an iteration.
+// Facts about a loop with dots for the planner of schedules (Schedule/SchedulePlanner.h). These are
+// the tiles that reach a dot, the dots that may be in flight, the free shared memory for rings, and
+// the cost of an iteration.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PROGRAMS_LOOPDOTS_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_PROGRAMS_LOOPDOTS_H

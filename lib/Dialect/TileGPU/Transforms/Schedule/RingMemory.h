@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The resources of rings: one formula for all planners and for the verifier of schedules.
+// The resources of rings: one formula for the planner and for the verifier of schedules.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_RINGMEMORY_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_RINGMEMORY_H

@@ -25,6 +25,20 @@ SmallVector<tile::LoadOp> TransportPlan::getLoads() const {
   return loads;
 }
 
+std::unique_ptr<Transport> Transport::make(TransportKind kind, tile::FuncOp function,
+                                           bool assumeApart, AccessAnalysis &analysis,
+                                           MemoryOrder &order) {
+  switch (kind) {
+  case TransportKind::Boxes:
+    return std::make_unique<BoxTransport>(function, analysis, order);
+  case TransportKind::AsyncCopies:
+    return std::make_unique<AsyncTransport>(analysis, order, assumeApart);
+  case TransportKind::Rows:
+    return std::make_unique<RowTransport>(analysis, order);
+  }
+  llvm_unreachable("unknown transport");
+}
+
 TransportPlan Transport::plan(scf::ForOp loop) {
   TransportPlan plan;
   for (tile::LoadOp load : getLoads(loop)) {
@@ -68,6 +82,23 @@ static std::string whyNotContiguous(int64_t bytes) {
 //===----------------------------------------------------------------------===//
 // By TMA
 //===----------------------------------------------------------------------===//
+
+std::optional<TransportObstacle> BoxTransport::findObstacle(scf::ForOp loop) {
+  Operation *inner = nullptr;
+  loop.getBody()->walk([&](AsyncDotOp dot) {
+    if (dot->getBlock() != loop.getBody() || dot.isInFlight())
+      inner = dot;
+  });
+  if (inner)
+    return TransportObstacle{"a dot is in a branch or loop within it", {{inner, "here"}}};
+  // Blocks that exchange tiles in a loop would wait for its producer.
+  for (AsyncDotOp dot : loop.getBody()->getOps<AsyncDotOp>())
+    if (getNumBlocks(kernel) > 1 && !dot.isOfBlock())
+      return TransportObstacle{"each block of a cluster has a part of an operand", {{dot, "here"}}};
+  if (getNumParts(kernel) > 1 && isUneven(loop))
+    return TransportObstacle{"blocks of a cluster have different numbers of iterations", {}};
+  return std::nullopt;
+}
 
 SmallVector<tile::LoadOp> BoxTransport::getLoads(scf::ForOp loop) const {
   return getTileLoads(loop, /*ofDots=*/true);
@@ -149,11 +180,10 @@ std::optional<TransportObstacle> BoxTransport::findObstacleInPlace(scf::ForOp lo
   return std::nullopt;
 }
 
-std::optional<TransportObstacle> BoxTransport::findObstacle(scf::ForOp loop,
-                                                            const TransportPlan &plan,
-                                                            LaunchConditions &conditions) {
-  if (isInPlace(plan.copies))
-    return findObstacleInPlace(loop);
+/// Copies pass everything that is done to memory before the loop.
+std::optional<TransportObstacle> BoxTransport::findObstacleBefore(scf::ForOp loop,
+                                                                  const TransportPlan &plan,
+                                                                  LaunchConditions &conditions) {
   std::optional<EarlyLoadObstacle> found =
       tilegpu::findObstacle(kernel, plan.getLoads(), order, analysis, conditions);
   if (!found)
@@ -164,11 +194,60 @@ std::optional<TransportObstacle> BoxTransport::findObstacle(scf::ForOp loop,
                            {{found->op, "stored here"}, {found->load, "loaded here"}}};
 }
 
+std::optional<TransportObstacle> BoxTransport::findObstacle(scf::ForOp loop,
+                                                            const TransportPlan &plan,
+                                                            LaunchConditions &conditions) {
+  if (auto found = isInPlace(plan.copies) ? findObstacleInPlace(loop)
+                                          : findObstacleBefore(loop, plan, conditions))
+    return found;
+  if (!plan.refused.empty())
+    return std::nullopt;
+  if (llvm::all_of(plan.copies, [](const PlannedCopy &copy) { return copy.isRow(); }))
+    return TransportObstacle{"no dot uses a tile that it loads", {}};
+  // The dot releases each slot, and so must not be erased.
+  llvm::DenseSet<Operation *> live = getLiveOps(loop, getReplacedBy(plan.copies));
+  for (AsyncDotOp dot : loop.getBody()->getOps<AsyncDotOp>())
+    if (!live.contains(dot))
+      return TransportObstacle{"no op uses the result of a dot", {{dot, "here"}}};
+  return std::nullopt;
+}
+
 //===----------------------------------------------------------------------===//
 // By cp.async
 //===----------------------------------------------------------------------===//
 
+/// True if a loop is a recurrence: it carries a tile that is larger than the rows that it loads,
+/// reduces it without a dot, and stores. An iteration waits for the one before, and so would its
+/// loads. Larger rows take longer, and other programs of the SM hide their latency.
+static bool isRecurrence(scf::ForOp loop) {
+  int64_t bytes = 0, mostElements = 0;
+  bool stores = false, reduces = false;
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    bool isDot = tilegpu::isDot(&op);
+    if (isDot || (op.getNumRegions() != 0 && !isa<tile::ReduceOp>(op)))
+      return false;
+    if (auto load = dyn_cast<tile::LoadOp>(op))
+      if (auto type = dyn_cast<RankedTensorType>(load.getType())) {
+        bytes += getTileBytes(type);
+        mostElements = std::max(mostElements, type.getNumElements());
+      }
+    stores |= isa<tile::StoreOp>(op);
+    reduces |= isa<tile::ReduceOp>(op);
+  }
+  bool carriesState = llvm::any_of(loop.getRegionIterArgs(), [&](Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type && type.getElementType().isFloat() && type.getNumElements() > mostElements;
+  });
+  return carriesState && stores && reduces && bytes <= ScheduleSizes::kMaxBytesOfRecurrence;
+}
+
+unsigned AsyncTransport::getStages(scf::ForOp loop, unsigned asked) const {
+  bool isMore = assumeApart && !loop->hasAttr(kStagesAttr) && isRecurrence(loop);
+  return isMore ? std::max(asked, ScheduleSizes::kStagesOfRecurrence) : asked;
+}
+
 SmallVector<tile::LoadOp> AsyncTransport::getLoads(scf::ForOp loop) const {
+  bool ofAll = loop->hasAttr(kStagesAttr) || (assumeApart && isRecurrence(loop));
   return getTileLoads(loop, /*ofDots=*/!ofAll);
 }
 

@@ -25,6 +25,7 @@
 #include "tessera/Analysis/Order/MemoryOrder.h"
 #include "tessera/Machine/GPUMachine.h"
 
+#include <memory>
 #include <string>
 
 namespace tessera::tilegpu {
@@ -48,12 +49,19 @@ struct TransportPlan {
   /// Loads whose copies are illegal, and why.
   llvm::SmallVector<std::pair<tile::LoadOp, std::string>, 1> refused;
 
+  bool isEmpty() const { return copies.empty() && refused.empty(); }
   /// The loads, refused ones last.
   llvm::SmallVector<tile::LoadOp> getLoads() const;
 };
 
+/// The transports, in the order in which they are tried.
+enum class TransportKind { Boxes, AsyncCopies, Rows };
+
 class Transport {
 public:
+  static std::unique_ptr<Transport> make(TransportKind kind, tile::FuncOp function,
+                                         bool assumeApart, AccessAnalysis &analysis,
+                                         MemoryOrder &order);
   Transport(AccessAnalysis &analysis, MemoryOrder &order) : analysis(analysis), order(order) {}
   virtual ~Transport() = default;
 
@@ -61,6 +69,14 @@ public:
   virtual CopyKind getKind() const { return CopyKind::CpAsync; }
   /// True if a loop gets all of its copies or none. Planning stops at the first refusal then.
   virtual bool needsAll() const { return true; }
+  /// True if it runs before layouts are chosen. Then dots get an order as well.
+  virtual bool isBeforeLayouts() const { return true; }
+  /// The stages of a loop of which `asked` are asked for, at least two.
+  virtual unsigned getStages(mlir::scf::ForOp loop, unsigned asked) const { return asked; }
+  /// Why a loop has no copies, whatever it loads.
+  virtual std::optional<TransportObstacle> findObstacle(mlir::scf::ForOp loop) {
+    return std::nullopt;
+  }
   /// The loads of a loop that it takes.
   virtual llvm::SmallVector<tile::LoadOp> getLoads(mlir::scf::ForOp loop) const = 0;
   /// The copy of a load; none if it is illegal, with the reason in `why`.
@@ -85,6 +101,7 @@ public:
       : Transport(analysis, order), kernel(kernel) {}
 
   CopyKind getKind() const override { return CopyKind::TMA; }
+  std::optional<TransportObstacle> findObstacle(mlir::scf::ForOp loop) override;
   llvm::SmallVector<tile::LoadOp> getLoads(mlir::scf::ForOp loop) const override;
   std::optional<PlannedCopy> getCopy(mlir::scf::ForOp loop, tile::LoadOp load,
                                      std::string &why) override;
@@ -96,18 +113,23 @@ public:
 
 private:
   std::optional<TransportObstacle> findObstacleInPlace(mlir::scf::ForOp loop) const;
+  std::optional<TransportObstacle> findObstacleBefore(mlir::scf::ForOp loop,
+                                                      const TransportPlan &plan,
+                                                      LaunchConditions &conditions);
 
   tile::FuncOp kernel;
 };
 
 class AsyncTransport : public Transport {
 public:
-  /// With `ofAll` it takes all loads of a loop. With `assumeApart` copies may pass stores to other
-  /// arguments, which a launch checks.
-  AsyncTransport(AccessAnalysis &analysis, MemoryOrder &order, bool ofAll, bool assumeApart)
-      : Transport(analysis, order), ofAll(ofAll), assumeApart(assumeApart) {}
+  using Transport::findObstacle;
+
+  /// With `assumeApart` copies may pass stores to other arguments, which a launch checks.
+  AsyncTransport(AccessAnalysis &analysis, MemoryOrder &order, bool assumeApart)
+      : Transport(analysis, order), assumeApart(assumeApart) {}
 
   bool needsAll() const override { return false; }
+  unsigned getStages(mlir::scf::ForOp loop, unsigned asked) const override;
   llvm::SmallVector<tile::LoadOp> getLoads(mlir::scf::ForOp loop) const override;
   std::optional<PlannedCopy> getCopy(mlir::scf::ForOp loop, tile::LoadOp load,
                                      std::string &why) override;
@@ -117,13 +139,19 @@ public:
 private:
   std::optional<MemDescType> getSlotType(tile::LoadOp load) const;
 
-  bool ofAll, assumeApart;
+  bool assumeApart;
 };
 
 class RowTransport : public Transport {
 public:
+  /// A slot is read, and another one is filled.
+  static constexpr unsigned kSlots = 2;
+
+  using Transport::findObstacle;
   using Transport::Transport;
 
+  bool isBeforeLayouts() const override { return false; }
+  unsigned getStages(mlir::scf::ForOp loop, unsigned asked) const override { return kSlots; }
   llvm::SmallVector<tile::LoadOp> getLoads(mlir::scf::ForOp loop) const override;
   std::optional<PlannedCopy> getCopy(mlir::scf::ForOp loop, tile::LoadOp load,
                                      std::string &why) override;

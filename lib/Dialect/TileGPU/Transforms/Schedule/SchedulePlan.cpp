@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "SchedulePlan.h"
+
+#include "Facts/LoopSlice.h"
+#include "tessera/Machine/ScheduleBudget.h"
+#include "tessera/Support/EmitRemark.h"
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tilegpu;
+
+//===----------------------------------------------------------------------===//
+// A loop
+//===----------------------------------------------------------------------===//
+
+void PlannedLoop::addTo(ProducerSlice &slice) const {
+  slice.needLoop(loop);
+  for (const PlannedCopy &copy : copies)
+    slice.needBox(copy.box);
+}
+
+std::optional<unsigned> PlannedLoop::getChannel(Value operand) const {
+  Operation *buffer = skipTrans(operand).getDefiningOp();
+  for (const PlannedCopy &copy : copies)
+    if (llvm::is_contained(copy.buffers, buffer))
+      return copy.channel;
+  return std::nullopt;
+}
+
+bool PlannedLoop::isReadFrom(AsyncDotOp dot, const PlannedCopy &copy) const {
+  auto isFrom = [&](Operation *op) {
+    Operation *inBody = dot->getBlock()->findAncestorOpInBlock(*op);
+    return inBody && !inBody->isBeforeInBlock(dot);
+  };
+  return llvm::any_of(copy.buffers,
+                      [&](LocalAllocOp buffer) { return llvm::any_of(getUses(buffer), isFrom); });
+}
+
+Operation *PlannedLoop::findNeedOfLateDot() const {
+  scf::ForOp of = loop;
+  AsyncDotOp late = lateDot;
+  ReplacedOps replaced = getReplaced();
+  llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
+  auto yield = cast<scf::YieldOp>(of.getBody()->getTerminator());
+  unsigned index = llvm::find(yield.getOperands(), late.getResult()) - yield.operand_begin();
+  for (Operation &op : of.getBody()->without_terminator()) {
+    if (replaced.contains(&op) || !live.contains(&op) || &op == late)
+      continue;
+    auto isIn = [&](Operation *user) { return op.isAncestor(user); };
+    if (&op == late.getA().getDefiningOp() ||
+        llvm::any_of(of.getRegionIterArg(index).getUsers(), isIn))
+      return &op;
+  }
+  return nullptr;
+}
+
+int64_t PlannedLoop::getRegisters(unsigned warps) const {
+  scf::ForOp of = loop;
+  int64_t words = 0, between = 0;
+  for (Value value : of.getRegionIterArgs())
+    words += tilegpu::getRegisters(value.getType(), warps);
+  if (order)
+    return order->getRegisters(warps);
+  // One operand is held while the next is computed.
+  if (AsyncDotOp late = lateDot) {
+    for (AsyncDotOp dot : of.getBody()->getOps<AsyncDotOp>())
+      if (dot != late)
+        words += tilegpu::getRegisters(dot.getType(), warps);
+    return words + RegisterBudget::kWithLateDot +
+           tilegpu::getRegisters(late.getA().getType(), warps);
+  }
+  // Results of dots that are live at once, before the next dot reads them.
+  SmallVector<AsyncDotOp> inner;
+  for (AsyncDotOp dot : of.getBody()->getOps<AsyncDotOp>()) {
+    llvm::erase_if(inner, [&](AsyncDotOp earlier) {
+      return llvm::all_of(earlier->getUsers(), [&](Operation *user) {
+        Operation *around = of.getBody()->findAncestorOpInBlock(*user);
+        return around && around->isBeforeInBlock(dot);
+      });
+    });
+    if (!llvm::is_contained(dot->getUsers(), of.getBody()->getTerminator()))
+      inner.push_back(dot);
+    int64_t together = 0;
+    for (AsyncDotOp held : inner)
+      together += tilegpu::getRegisters(held.getType(), warps);
+    between = std::max(between, together);
+  }
+  return words +
+         (between ? RegisterBudget::kWithConversions + between : RegisterBudget::kWithCarriedDots);
+}
+
+//===----------------------------------------------------------------------===//
+// All loops
+//===----------------------------------------------------------------------===//
+
+ReplacedOps SchedulePlan::getReplaced() const {
+  ReplacedOps replaced = getReplacedBy(program.copies);
+  for (const PlannedLoop &planned : loops)
+    replaced.insert_range(planned.getReplaced());
+  return replaced;
+}
+
+/// Tiles that a loop carries, if its threads copy. Most of the other registers are addresses.
+static int64_t getRegistersOfThreads(scf::ForOp loop, unsigned warps) {
+  int64_t words = RegisterBudget::kWithCopies;
+  for (Value value : loop.getRegionIterArgs())
+    if (isa<RankedTensorType>(value.getType()))
+      words += getRegisters(value.getType(), warps);
+  return words;
+}
+
+int64_t SchedulePlan::getRegisters() const {
+  if (!isByTMA())
+    return getRegistersOfThreads(loops.front().loop, options.warps);
+  int64_t wanted = 0;
+  for (const PlannedLoop &planned : loops)
+    wanted = std::max(wanted, planned.getRegisters(options.warps));
+  for (scf::ForOp loop : unplanned) {
+    PlannedLoop other;
+    other.loop = loop;
+    wanted = std::max(wanted, other.getRegisters(options.warps));
+  }
+  return wanted;
+}
+
+int64_t SchedulePlan::getSlotBytes() const {
+  int64_t bytes = 0;
+  for (const Channel &channel : channels)
+    bytes += channel.getSlotBytes();
+  return bytes;
+}
+
+int64_t SchedulePlan::getOtherBytes() const {
+  ReplacedOps replaced = getReplaced();
+  if (!isByTMA())
+    return tilegpu::getOtherBytes(loops.front().loop, replaced);
+  Block &body = tile::FuncOp(function).getBody().front();
+  llvm::DenseMap<Operation *, size_t> places;
+  for (Operation &op : body)
+    places.try_emplace(&op, places.size());
+  auto getPlace = [&](Operation *op) { return places.lookup(body.findAncestorOpInBlock(*op)); };
+  std::vector<int64_t> live(places.size(), 0);
+  int64_t sum = 0;
+  tile::FuncOp(function).walk([&](LocalAllocOp buffer) {
+    if (replaced.contains(buffer))
+      return;
+    size_t first = getPlace(buffer), last = first;
+    SmallVector<Operation *> work{buffer};
+    while (!work.empty())
+      for (Operation *user : work.pop_back_val()->getUsers()) {
+        last = std::max(last, getPlace(user));
+        if (isa<MemDescTransOp, MemDescIndexOp>(user))
+          work.push_back(user);
+      }
+    sum += buffer.getType().getNumBytes();
+    for (size_t place = first; place <= last; ++place)
+      live[place] += buffer.getType().getNumBytes();
+  });
+  bool isOrdered = any([](const PlannedLoop &planned) { return planned.order.has_value(); });
+  return isOrdered ? *llvm::max_element(live) : sum;
+}
+
+int64_t SchedulePlan::countPrograms() const {
+  if (program.isPersistent)
+    return 1;
+  if (int64_t most = std::max(program.programs, program.shared);
+      most > 1 || !transport.isBeforeLayouts())
+    return most;
+  RingResources resources = getResources();
+  // A producer is one more warp.
+  resources.warps += isByTMA() && !program.isWithoutProducer;
+  return resources.countPrograms(slots);
+}
+
+bool SchedulePlan::refuse(Operation *loop, const TransportObstacle &obstacle) const {
+  if (!transport.isBeforeLayouts())
+    return false;
+  RemarkInFlight remark =
+      emitRemark(loop, isByTMA() ? RemarkKind::LoopNotSpecialized : RemarkKind::LoopNotPipelined)
+      << (isByTMA() ? "loop is not specialised: " : "loop is not pipelined: ")
+      << named("reason", obstacle.why);
+  for (auto [place, note] : obstacle.notes)
+    remark.attachNote(place->getLoc()) << note;
+  return false;
+}
+
+bool SchedulePlan::refuse(Operation *loop, const Twine &why, Operation *place) const {
+  TransportObstacle obstacle{why.str(), {}};
+  if (place)
+    obstacle.notes.emplace_back(place, "here");
+  return refuse(loop, obstacle);
+}
+
+void tessera::tilegpu::dropLateDots(SchedulePlan &plan) {
+  for (PlannedLoop &planned : plan.loops)
+    if (planned.hasLateDot())
+      planned.order = DotOrder::plan(planned.loop, planned.getReplaced(), /*isLate=*/false);
+}
