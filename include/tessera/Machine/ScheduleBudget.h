@@ -21,20 +21,19 @@ namespace tessera {
 struct RegisterBudget {
   // Beside what a loop carries and the results of its dots:
 
-  /// If threads copy by cp.async: most of them are the addresses of copies.
-  static constexpr int64_t kWithCopies = 88;
-  /// The share of pointers. A loop whose copies one thread orders by TMA carries none.
-  static constexpr int64_t kPointers = 8;
-  /// With one dot ahead. An operand half as wide is held at once with both results.
-  static constexpr int64_t kWithDotAhead = 48;
-  /// With a dot that is put off. Its operand is counted apart.
-  static constexpr int64_t kWithLateDot = 40;
+  /// With one dot ahead, and with a dot that is put off. Their operands are counted apart.
+  static constexpr int64_t kWithDotAhead = 24, kWithLateDot = 40;
   /// Where the loop's only results are those that it carries, and where other results are converted
   /// to operands.
   static constexpr int64_t kWithCarriedDots = 64, kWithConversions = 32;
   /// With an order of three dots or more. If dots are in flight across the loop's end, the
   /// assembler moves fewer registers.
   static constexpr int64_t kWithOrder = 32, kWithOrderOfLate = 64;
+  /// In addition, for the addresses of copies, if threads copy by cp.async.
+  static constexpr int64_t kOfAddresses = 24;
+  /// The share of pointers that a loop carries. If one thread orders its copies by TMA, it carries
+  /// none.
+  static constexpr int64_t kPointers = 8;
   /// In addition, where something is carried that the loop could do without.
   static constexpr int64_t kSpare = 24;
   /// If tiles of the loop are sliced, for indices.

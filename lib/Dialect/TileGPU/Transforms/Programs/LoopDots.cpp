@@ -184,13 +184,6 @@ AsyncDotOp tessera::tilegpu::findLateDot(scf::ForOp loop, const ReplacedOps &rep
   return isBefore ? AsyncDotOp() : late;
 }
 
-int64_t tessera::tilegpu::getSkewedRegisters(scf::ForOp loop, AsyncDotOp dot, unsigned warps) {
-  int64_t words = 2 * getRegisters(dot.getType(), warps);
-  for (Value value : loop.getRegionIterArgs())
-    words += getRegisters(value.getType(), warps);
-  return words;
-}
-
 int64_t tessera::tilegpu::getArithmeticCycles(Operation *op, const GPUMachine &machine) {
   if (!isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) || isa<arith::ConstantOp>(op))
     return 0;

@@ -87,9 +87,6 @@ AsyncDotOp findSkewedDot(mlir::scf::ForOp loop, const ReplacedOps &replaced);
 /// Null if there is none.
 AsyncDotOp findLateDot(mlir::scf::ForOp loop, const ReplacedOps &replaced);
 
-/// Registers of a thread for what a loop carries, and for two results of a dot in it.
-int64_t getSkewedRegisters(mlir::scf::ForOp loop, AsyncDotOp dot, unsigned warps);
-
 /// The work of an iteration on an SM: its dots, arithmetic on whole tiles of floats, and loaded
 /// tiles. A `multicast` tile counts with a block's share.
 IterationWork getIterationWork(mlir::scf::ForOp loop, const GPUMachine &machine);

@@ -5,7 +5,6 @@
 #include "Facts/LoopSlice.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Dialect/TileGPU/IR/Schedule.h"
-#include "tessera/Machine/ScheduleBudget.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -179,23 +178,23 @@ std::optional<DotOrder> DotOrder::plan(scf::ForOp loop, const ReplacedOps &repla
   return order;
 }
 
-int64_t DotOrder::getRegisters(unsigned warps) const {
-  scf::ForOp of = loop;
-  int64_t words = hasLate() ? RegisterBudget::kWithOrderOfLate : RegisterBudget::kWithOrder,
-          together = 0;
-  for (Value value : of.getRegionIterArgs())
-    words += tilegpu::getRegisters(value.getType(), warps);
-  // Results that are there at once are those of dots that begin together.
+int64_t DotOrder::getRegistersOfResults(unsigned warps) const {
+  int64_t most = 0;
   llvm::DenseMap<int, int64_t> begun;
-  for (auto dot : of.getBody()->getOps<AsyncDotOp>())
+  for (auto dot : scf::ForOp(loop).getBody()->getOps<AsyncDotOp>())
     if (isInner(dot)) {
       int64_t &registers = begun[orders.lookup(dot)];
-      registers += tilegpu::getRegisters(dot.getType(), warps);
-      together = std::max(together, registers);
+      registers += getRegisters(dot.getType(), warps);
+      most = std::max(most, registers);
     }
+  return most;
+}
+
+int64_t DotOrder::getRegistersOfOperands(unsigned warps) const {
+  int64_t words = 0;
   for (Operation *dot : late)
-    words += tilegpu::getRegisters(AsyncDotOp(dot).getA().getType(), warps);
-  return words + together;
+    words += getRegisters(AsyncDotOp(dot).getA().getType(), warps);
+  return words;
 }
 
 //===----------------------------------------------------------------------===//

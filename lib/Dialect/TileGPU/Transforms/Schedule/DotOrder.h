@@ -44,8 +44,10 @@ public:
                                       bool isLate);
 
   bool hasLate() const { return !late.empty(); }
-  /// Registers of a thread for what the loop carries and computes.
-  int64_t getRegisters(unsigned warps) const;
+  /// Registers of a thread for the results of dots that begin together, and for the operands of
+  /// late dots.
+  int64_t getRegistersOfResults(unsigned warps) const;
+  int64_t getRegistersOfOperands(unsigned warps) const;
 
   /// Moves a new op of the loop in front of its first user.
   void addBeforeUsers(mlir::Operation *op);

@@ -139,8 +139,7 @@ void LoopPlanner::joinChannels(PlannedLoop &planned) {
 void LoopPlanner::planLateDot(PlannedLoop &planned) {
   scf::ForOp loop = planned.loop;
   ReplacedOps replaced = planned.getReplaced();
-  const unsigned warps = plan.options.warps;
-  const int64_t most = WarpRegisters(warps).getMost();
+  const int64_t most = WarpRegisters(plan.options.warps).getMost();
   SmallVector<AsyncDotOp> dots = llvm::to_vector(loop.getBody()->getOps<AsyncDotOp>());
   if (dots.size() > 1 && canBeAsync(loop, dots.back(), replaced))
     if (Operation *next = findNextOperand(loop, dots.back());
@@ -149,14 +148,14 @@ void LoopPlanner::planLateDot(PlannedLoop &planned) {
   if (plan.options.skew)
     planned.lateDot = findLateDot(loop, replaced);
   planned.order = DotOrder::plan(loop, replaced, /*isLate=*/plan.options.skew);
-  if (planned.hasLateDot() && planned.getRegisters(warps) > most)
+  if (planned.hasLateDot() && plan.getRegisters(planned) > most)
     planned.order = DotOrder::plan(loop, replaced, /*isLate=*/false);
   if (AsyncDotOp late = planned.lateDot) {
     unsigned uses = 0;
     for (AsyncDotOp dot : dots)
       for (Value operand : {Value(dot.getA()), Value(dot.getB())})
         uses += planned.getChannel(operand) == planned.getChannel(late.getB());
-    if (uses != 1 || planned.getRegisters(warps) > most)
+    if (uses != 1 || plan.getRegisters(planned) > most)
       planned.lateDot = nullptr;
   }
 }
@@ -167,17 +166,16 @@ void LoopPlanner::planDotAhead(PlannedLoop &planned) {
   scf::ForOp loop = planned.loop;
   ReplacedOps replaced = planned.getReplaced();
   planned.order = DotOrder::plan(loop, replaced, /*isLate=*/false);
-  AsyncDotOp dot = plan.options.skew ? findSkewedDot(loop, replaced) : AsyncDotOp();
-  if (!dot)
+  planned.skewedDot = plan.options.skew ? findSkewedDot(loop, replaced) : AsyncDotOp();
+  if (!planned.skewedDot)
     return;
   const unsigned warps = plan.options.warps;
-  int64_t result = getRegisters(dot.getType(), warps);
-  int64_t wanted =
-      RegisterBudget::kWithDotAhead + getSkewedRegisters(loop, dot, warps) + result / 2;
+  int64_t result = getRegisters(planned.skewedDot.getType(), warps);
+  int64_t wanted = plan.getRegisters(planned);
   int64_t available = GPUMachine::kRegisters / (GPUMachine::kWarpSize * warps);
-  if (wanted <= std::min<int64_t>(GPUMachine::kMaxRegisters, available) &&
-      2 * (wanted - result) > available)
-    planned.skewedDot = dot;
+  if (wanted > std::min<int64_t>(GPUMachine::kMaxRegisters, available) ||
+      2 * (wanted - result) <= available)
+    planned.skewedDot = nullptr;
 }
 
 void LoopPlanner::planDots(PlannedLoop &planned) {
@@ -189,9 +187,8 @@ void LoopPlanner::planDots(PlannedLoop &planned) {
     planDotAhead(planned);
   // Numbers that are carried take registers, and what computes where the next ones are. Threads
   // that copy compute addresses in any case.
-  const unsigned warps = plan.options.warps;
-  if (!plan.isByTMA() ||
-      planned.getRegisters(warps) + RegisterBudget::kSpare <= WarpRegisters(warps).getMost())
+  const int64_t most = WarpRegisters(plan.options.warps).getMost();
+  if (!plan.isByTMA() || plan.getRegisters(planned) + RegisterBudget::kSpare <= most)
     planned.loadsAhead = findLoadsAhead(planned.loop, replaced, order);
 }
 

@@ -55,41 +55,6 @@ Operation *PlannedLoop::findNeedOfLateDot() const {
   return nullptr;
 }
 
-int64_t PlannedLoop::getRegisters(unsigned warps) const {
-  scf::ForOp of = loop;
-  int64_t words = 0, between = 0;
-  for (Value value : of.getRegionIterArgs())
-    words += tilegpu::getRegisters(value.getType(), warps);
-  if (order)
-    return order->getRegisters(warps);
-  // One operand is held while the next is computed.
-  if (AsyncDotOp late = lateDot) {
-    for (AsyncDotOp dot : of.getBody()->getOps<AsyncDotOp>())
-      if (dot != late)
-        words += tilegpu::getRegisters(dot.getType(), warps);
-    return words + RegisterBudget::kWithLateDot +
-           tilegpu::getRegisters(late.getA().getType(), warps);
-  }
-  // Results of dots that are live at once, before the next dot reads them.
-  SmallVector<AsyncDotOp> inner;
-  for (AsyncDotOp dot : of.getBody()->getOps<AsyncDotOp>()) {
-    llvm::erase_if(inner, [&](AsyncDotOp earlier) {
-      return llvm::all_of(earlier->getUsers(), [&](Operation *user) {
-        Operation *around = of.getBody()->findAncestorOpInBlock(*user);
-        return around && around->isBeforeInBlock(dot);
-      });
-    });
-    if (!llvm::is_contained(dot->getUsers(), of.getBody()->getTerminator()))
-      inner.push_back(dot);
-    int64_t together = 0;
-    for (AsyncDotOp held : inner)
-      together += tilegpu::getRegisters(held.getType(), warps);
-    between = std::max(between, together);
-  }
-  return words +
-         (between ? RegisterBudget::kWithConversions + between : RegisterBudget::kWithCarriedDots);
-}
-
 //===----------------------------------------------------------------------===//
 // All loops
 //===----------------------------------------------------------------------===//
@@ -101,28 +66,78 @@ ReplacedOps SchedulePlan::getReplaced() const {
   return replaced;
 }
 
-/// Tiles that a loop carries, if its threads copy. Most of the other registers are addresses.
-static int64_t getRegistersOfThreads(scf::ForOp loop, unsigned warps) {
-  int64_t words = RegisterBudget::kWithCopies;
+//===----------------------------------------------------------------------===//
+// Registers
+//===----------------------------------------------------------------------===//
+
+/// Results of dots that are live at once, before the next dot reads them.
+static int64_t getRegistersOfResults(scf::ForOp loop, unsigned warps) {
+  int64_t most = 0;
+  SmallVector<AsyncDotOp> live;
+  for (AsyncDotOp dot : loop.getBody()->getOps<AsyncDotOp>()) {
+    llvm::erase_if(live, [&](AsyncDotOp earlier) {
+      return llvm::all_of(earlier->getUsers(), [&](Operation *user) {
+        Operation *around = loop.getBody()->findAncestorOpInBlock(*user);
+        return around && around->isBeforeInBlock(dot);
+      });
+    });
+    if (!llvm::is_contained(dot->getUsers(), loop.getBody()->getTerminator()))
+      live.push_back(dot);
+    int64_t together = 0;
+    for (AsyncDotOp held : live)
+      together += getRegisters(held.getType(), warps);
+    most = std::max(most, together);
+  }
+  return most;
+}
+
+int64_t SchedulePlan::getRegisters(const PlannedLoop &planned) const {
+  scf::ForOp loop = planned.loop;
+  const unsigned warps = options.warps;
+  int64_t carried = 0, results = 0, operands = 0, others = 0;
   for (Value value : loop.getRegionIterArgs())
-    if (isa<RankedTensorType>(value.getType()))
-      words += getRegisters(value.getType(), warps);
-  return words;
+    carried += tilegpu::getRegisters(value.getType(), warps);
+  if (const std::optional<DotOrder> &order = planned.order) {
+    results = order->getRegistersOfResults(warps);
+    operands = order->getRegistersOfOperands(warps);
+    others = order->hasLate() ? RegisterBudget::kWithOrderOfLate : RegisterBudget::kWithOrder;
+  } else if (AsyncDotOp late = planned.lateDot) {
+    // One operand is held while the next is computed.
+    for (AsyncDotOp dot : loop.getBody()->getOps<AsyncDotOp>())
+      if (dot != late)
+        results += tilegpu::getRegisters(dot.getType(), warps);
+    operands = tilegpu::getRegisters(late.getA().getType(), warps);
+    others = RegisterBudget::kWithLateDot;
+  } else if (AsyncDotOp ahead = planned.skewedDot) {
+    // An operand half as wide is held at once with the results of two iterations.
+    int64_t result = tilegpu::getRegisters(ahead.getType(), warps);
+    results = 2 * result;
+    operands = result / 2;
+    others = RegisterBudget::kWithDotAhead;
+  } else {
+    results = getRegistersOfResults(loop, warps);
+    others = results ? RegisterBudget::kWithConversions : RegisterBudget::kWithCarriedDots;
+  }
+  if (!isByTMA())
+    others += RegisterBudget::kOfAddresses;
+  return carried + results + operands + others;
 }
 
 int64_t SchedulePlan::getRegisters() const {
-  if (!isByTMA())
-    return getRegistersOfThreads(loops.front().loop, options.warps);
   int64_t wanted = 0;
   for (const PlannedLoop &planned : loops)
-    wanted = std::max(wanted, planned.getRegisters(options.warps));
+    wanted = std::max(wanted, getRegisters(planned));
   for (scf::ForOp loop : unplanned) {
     PlannedLoop other;
     other.loop = loop;
-    wanted = std::max(wanted, other.getRegisters(options.warps));
+    wanted = std::max(wanted, getRegisters(other));
   }
   return wanted;
 }
+
+//===----------------------------------------------------------------------===//
+// Shared memory and programs
+//===----------------------------------------------------------------------===//
 
 int64_t SchedulePlan::getSlotBytes() const {
   int64_t bytes = 0;

@@ -71,8 +71,6 @@ struct PlannedLoop {
   bool isReadFrom(AsyncDotOp dot, const PlannedCopy &copy) const;
   /// The first op that needs the dot that is put off, or takes the place of its operand.
   mlir::Operation *findNeedOfLateDot() const;
-  /// Registers of a thread for what it carries and computes.
-  int64_t getRegisters(unsigned warps) const;
 };
 
 /// The issuer of a kernel's copies by TMA, and how programs share an SM.
@@ -119,7 +117,10 @@ struct SchedulePlan {
   }
   /// The ops that copies replace.
   ReplacedOps getReplaced() const;
-  /// Registers of a thread for the loop that wants most.
+  /// Registers of a thread for a loop: the values that it carries, the most results of dots that
+  /// are live at once, operands that are held beside them, and the rest by RegisterBudget.
+  int64_t getRegisters(const PlannedLoop &planned) const;
+  /// The same for the loop that wants most.
   int64_t getRegisters() const;
   /// Bytes of one slot of each ring.
   int64_t getSlotBytes() const;
