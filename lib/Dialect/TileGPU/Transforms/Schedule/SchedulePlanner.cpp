@@ -47,8 +47,11 @@ bool SchedulePlanner::plan(ArrayRef<scf::ForOp> loops) {
   return true;
 }
 
-SmallVector<scf::ForOp> SchedulePlanner::getLoops() const {
-  return llvm::map_to_vector(found.loops, [](const PlannedLoop &planned) { return planned.loop; });
+LoopGroup SchedulePlanner::getLoops() const {
+  LoopGroup loops;
+  for (const PlannedLoop &planned : found.loops)
+    loops.push_back(planned.loop);
+  return loops;
 }
 
 //===----------------------------------------------------------------------===//
@@ -220,55 +223,42 @@ void SchedulePlanner::propose() {
 // Candidates
 //===----------------------------------------------------------------------===//
 
-/// The loops of a kernel that TMA may copy for.
-static SmallVector<scf::ForOp> findLoopsOfDots(tile::FuncOp kernel) {
-  SmallVector<scf::ForOp> loops;
-  if (kernel.isKernel() && kernel.getBody().hasOneBlock())
-    kernel.walk([&](scf::ForOp loop) {
-      if (!loop.getBody()->getOps<AsyncDotOp>().empty())
-        loops.push_back(loop);
-    });
-  return loops;
-}
-
-/// Plans the loops of a kernel together until the verifier accepts the plan.
-static LogicalResult planTogether(tile::FuncOp kernel, const GPUMachine &machine,
-                                  const PlanOptions &options, const TrialOptions &trial) {
-  for (PlanKind kind = PlanKind::Full; kind != PlanKind::None; kind = getNextPlan(kind)) {
-    SmallVector<scf::ForOp> candidates = findLoopsOfDots(kernel);
-    SchedulePlanner planner(kernel, machine, TransportKind::Boxes, options, kind);
-    if (candidates.empty() || !planner.plan(candidates))
-      return success();
-    ScheduleTrial tried(kernel, machine, trial);
-    tried.begin();
-    planner.propose();
-    SmallVector<scf::ForOp> loops = planner.getLoops();
-    SmallVector<PlanKind> kinds(loops.size(), kind);
-    TrialOutcome outcome = tried.finish(loops, kinds, "copies by TMA");
-    if (outcome.isError)
-      return failure();
-    if (!outcome.refused)
-      return success();
-  }
-  return success();
+/// A producer runs all loops of a kernel for which TMA copies. Threads copy for each loop apart.
+static SmallVector<LoopGroup> findGroups(tile::FuncOp function, bool isByTMA) {
+  LoopGroup loops;
+  function.walk([&](scf::ForOp loop) {
+    if (!isByTMA || !loop.getBody()->getOps<AsyncDotOp>().empty())
+      loops.push_back(loop);
+  });
+  if (!isByTMA)
+    return llvm::map_to_vector(loops, [](scf::ForOp loop) { return LoopGroup{loop}; });
+  if (loops.empty() || !function.isKernel() || !function.getBody().hasOneBlock())
+    return {};
+  return {loops};
 }
 
 LogicalResult tessera::tilegpu::planSchedules(tile::FuncOp function, const GPUMachine &machine,
                                               TransportKind transport, const PlanOptions &options,
                                               const TrialOptions &trial) {
-  if (transport == TransportKind::Boxes)
-    return planTogether(function, machine, options, trial);
-  bool isOfRows = transport == TransportKind::Rows;
-  // Rows have one plan.
-  auto getNext = [&](PlanKind kind) { return isOfRows ? PlanKind::None : getNextPlan(kind); };
-  return planLoops(function, machine, trial,
-                   isOfRows ? "rows an iteration ahead" : "asynchronous copies", getNext,
-                   [&](scf::ForOp loop, PlanKind kind, llvm::function_ref<void()> begin) {
-                     SchedulePlanner planner(function, machine, transport, options, kind);
-                     if (!planner.plan(loop))
-                       return false;
-                     begin();
-                     planner.propose();
-                     return true;
-                   });
+  constexpr PlanKind kKinds[] = {PlanKind::Full, PlanKind::Plain};
+  auto getGroups = [&](tile::FuncOp of) {
+    return findGroups(of, transport == TransportKind::Boxes);
+  };
+  auto propose = [&](ArrayRef<scf::ForOp> loops, PlanKind kind, llvm::function_ref<void()> begin) {
+    SchedulePlanner planner(function, machine, transport, options, kind);
+    if (!planner.plan(loops))
+      return LoopGroup();
+    begin();
+    planner.propose();
+    return planner.getLoops();
+  };
+  ScheduleCandidates candidates{"copies by TMA", kKinds, getGroups, propose};
+  if (transport == TransportKind::AsyncCopies) {
+    candidates.name = "asynchronous copies";
+  } else if (transport == TransportKind::Rows) {
+    candidates.name = "rows an iteration ahead";
+    // They have no dots in flight.
+    candidates.kinds = candidates.kinds.take_front();
+  }
+  return trySchedules(function, machine, trial, candidates);
 }

@@ -30,7 +30,7 @@ public:
   /// Puts the schedules on the function and its loops.
   void propose();
   /// The loops that get schedules.
-  mlir::SmallVector<mlir::scf::ForOp> getLoops() const;
+  LoopGroup getLoops() const;
 
 private:
   void proposeKernel();

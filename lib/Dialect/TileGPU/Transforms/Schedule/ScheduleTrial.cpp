@@ -86,32 +86,33 @@ TrialOutcome ScheduleTrial::finish(ArrayRef<scf::ForOp> loops, ArrayRef<PlanKind
   return outcome;
 }
 
-LogicalResult tessera::tilegpu::planLoops(tile::FuncOp function, const GPUMachine &machine,
-                                          const TrialOptions &options, StringRef schedule,
-                                          llvm::function_ref<PlanKind(PlanKind)> next,
-                                          ProposePlan propose) {
-  // One per loop.
-  SmallVector<PlanKind> plans;
+LogicalResult tessera::tilegpu::trySchedules(tile::FuncOp function, const GPUMachine &machine,
+                                             const TrialOptions &options,
+                                             const ScheduleCandidates &candidates) {
+  // The number of the candidate that each group tries.
+  SmallVector<size_t> tried;
   while (true) {
     ScheduleTrial trial(function, machine, options);
-    SmallVector<scf::ForOp> loops, proposed;
-    SmallVector<PlanKind> ofProposed;
-    SmallVector<size_t> indices;
-    function.walk([&](scf::ForOp loop) { loops.push_back(loop); });
-    plans.resize(loops.size(), PlanKind::Full);
-    for (auto [index, loop, plan] : llvm::enumerate(loops, plans)) {
-      if (plan == PlanKind::None || !propose(loop, plan, [&] { trial.begin(); }))
+    SmallVector<scf::ForOp> loops;
+    SmallVector<PlanKind> kinds;
+    SmallVector<size_t> groupOfLoop;
+    SmallVector<LoopGroup> groups = candidates.getGroups(function);
+    tried.resize(groups.size(), 0);
+    for (auto [index, group] : llvm::enumerate(groups)) {
+      if (tried[index] == candidates.kinds.size())
         continue;
-      proposed.push_back(loop);
-      ofProposed.push_back(plan);
-      indices.push_back(index);
+      PlanKind kind = candidates.kinds[tried[index]];
+      for (scf::ForOp loop : candidates.propose(group, kind, [&] { trial.begin(); })) {
+        loops.push_back(loop);
+        kinds.push_back(kind);
+        groupOfLoop.push_back(index);
+      }
     }
-    TrialOutcome outcome = trial.finish(proposed, ofProposed, schedule);
+    TrialOutcome outcome = trial.finish(loops, kinds, candidates.name);
     if (outcome.isError)
       return failure();
     if (!outcome.refused)
       return success();
-    PlanKind &plan = plans[indices[*outcome.refused]];
-    plan = next(plan);
+    ++tried[groupOfLoop[*outcome.refused]];
   }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Handles plans that the verifier refuses. A planner sets its best schedule on the loops of a
+// Handles plans that the verifier refuses. The planner sets its best schedule on the loops of a
 // function and verifies it at once. If the verifier refuses it, the function is restored, a remark
-// (`schedule-refused`) gives the reason, and the planner tries its next plan, down to none:
+// (`schedule-refused`) gives the reason, and the planner tries its next candidate, down to none:
 //
 //     tilegpu-warp-specialize   copies by TMA             without dots in flight   none
 //     tilegpu-pipeline          asynchronous copies       without dots in flight   none
@@ -29,13 +29,7 @@ namespace tessera::tilegpu {
 enum class PlanKind : unsigned {
   Full,  ///< all that the planner can do
   Plain, ///< copies alone: each dot is waited for where it is begun
-  None,
 };
-
-/// The plan to try after this one.
-inline PlanKind getNextPlan(PlanKind plan) {
-  return plan == PlanKind::Full ? PlanKind::Plain : PlanKind::None;
-}
 
 /// The diagnostics of a verifier, while they are captured.
 class RefusalListener {
@@ -95,15 +89,28 @@ private:
   mlir::OwningOpRef<tile::FuncOp> copy;
 };
 
-/// Proposes a plan of a loop: calls `begin` before the first change. False if it has none.
-using ProposePlan = llvm::function_ref<bool(mlir::scf::ForOp loop, PlanKind plan,
-                                            llvm::function_ref<void()> begin)>;
+/// Loops whose schedules are planned together.
+using LoopGroup = llvm::SmallVector<mlir::scf::ForOp, 2>;
 
-/// Gives each loop of a function, in the order of a walk, its best plan that the verifier accepts.
-/// A refused plan is followed by the one that `next` names. Fails if a refusal is an error.
-mlir::LogicalResult planLoops(tile::FuncOp function, const GPUMachine &machine,
-                              const TrialOptions &options, llvm::StringRef schedule,
-                              llvm::function_ref<PlanKind(PlanKind)> next, ProposePlan propose);
+/// The candidates for schedules of a function.
+struct ScheduleCandidates {
+  /// What is tried, for remarks.
+  llvm::StringRef name;
+  /// The plans of a group, in the order in which they are tried.
+  llvm::ArrayRef<PlanKind> kinds;
+  /// The groups of loops of a function. A function that a refusal restored has as many.
+  llvm::function_ref<llvm::SmallVector<LoopGroup>(tile::FuncOp)> getGroups;
+  /// Proposes a plan for a group: calls `begin` before the first change. Gives the loops that got
+  /// schedules.
+  llvm::function_ref<LoopGroup(llvm::ArrayRef<mlir::scf::ForOp> group, PlanKind plan,
+                               llvm::function_ref<void()> begin)>
+      propose;
+};
+
+/// Gives each group of loops its first plan that the verifier accepts. Fails if a refusal is an
+/// error.
+mlir::LogicalResult trySchedules(tile::FuncOp function, const GPUMachine &machine,
+                                 const TrialOptions &options, const ScheduleCandidates &candidates);
 
 } // namespace tessera::tilegpu
 
