@@ -117,8 +117,8 @@ struct SchedulePlan {
   }
   /// The ops that copies replace.
   ReplacedOps getReplaced() const;
-  /// Registers of a thread for a loop: the values that it carries, the most results of dots that
-  /// are live at once, operands that are held beside them, and the rest by RegisterBudget.
+  /// Registers of a thread for a loop: carried values, results of dots that are live at once,
+  /// operands that are held beside them, and the rest (RegisterBudget).
   int64_t getRegisters(const PlannedLoop &planned) const;
   /// The same for the loop that wants most.
   int64_t getRegisters() const;

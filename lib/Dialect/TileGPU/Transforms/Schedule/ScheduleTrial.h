@@ -94,7 +94,7 @@ using LoopGroup = llvm::SmallVector<mlir::scf::ForOp, 2>;
 
 /// The candidates for schedules of a function.
 struct ScheduleCandidates {
-  /// What is tried, for remarks.
+  /// Their name in remarks.
   llvm::StringRef name;
   /// The plans of a group, in the order in which they are tried.
   llvm::ArrayRef<PlanKind> kinds;
