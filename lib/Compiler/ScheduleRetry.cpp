@@ -167,8 +167,14 @@ bool ScheduleRetry::next(const ScheduleOutcome &outcome) {
                         : std::to_string(limits.mostPrograms) + " programs on an SM";
       return true;
     }
-    limits.specialize = false;
+    limits.mostPrograms = 0;
     description = "no producer warps";
+    return true;
+  }
+  // Without a producer, the program's first thread copied by TMA, if it could.
+  if (limits.mostPrograms == 0 && limits.specialize) {
+    limits.specialize = false;
+    description = "no copies by TMA";
     return true;
   }
   if (outcome.isRefused && limits.skew) {

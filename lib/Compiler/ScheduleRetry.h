@@ -34,9 +34,9 @@ namespace tessera {
 struct ScheduleLimits {
   int numWarps = 4;
   int numBlocks = 1;        ///< of a cluster, that do a program
-  int64_t mostPrograms = 3; ///< specialised ones, that share an SM
-  bool specialize = true;
-  bool skew = true; ///< dots in another iteration than their loop's
+  int64_t mostPrograms = 3; ///< with a producer, that share an SM; 0: without producers
+  bool specialize = true;   ///< TMA may copy tiles
+  bool skew = true;         ///< dots in another iteration than their loop's
   /// The most stages of a loop, which overrides the loop and the options; 1 turns prefetching off.
   int mostStages = 64;
 
@@ -78,7 +78,7 @@ struct ClusterLimits {
 class ScheduleRetry {
 public:
   /// Limits on compilations of a kernel and on warps of a program.
-  static constexpr int kMaxAttempts = 6, kMaxWarps = 16;
+  static constexpr int kMaxAttempts = 7, kMaxWarps = 16;
   /// With more warps a thread cannot have all its registers.
   static constexpr int kMaxWarpsWithAllRegisters = 8;
   /// If a thread spills fewer bytes (a quarter of its registers), more warps are not tried.

@@ -28,7 +28,7 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
 
   // Do short iterations with dots in pairs. Runs before limits are chosen, since it changes
   // indices. A schedule that takes too many registers is replaced by one without producer warps,
-  // and without pairs.
+  // and then by one without pairs and copies by TMA.
   const GPUMachine *machine = GPUMachine::find(options.arch);
   if (machine && machine->hasWarpgroupMMA() && options.tensorMaps && options.limitLaunches &&
       options.specialize && !options.deterministic)
@@ -85,9 +85,9 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
 
   // Partition programs with large dots among the blocks of a cluster, if TMA can multicast their
   // common tiles. Must run before any choice for tiles, since programs are those of a block from
-  // then on. Without clusters, a launch gets the cost of two blocks.
+  // then on. Without clusters, a launch gets the cost of two blocks. Multicasts need a producer.
   if ((options.numCTAs == 1 || options.divideTiles) && options.tensorMaps && options.specialize &&
-      !options.deterministic)
+      options.mostPrograms > 0 && !options.deterministic)
     manager.addPass(tilegpu::createTileGPUDivideProgramsPass());
 
   // Divide tiles that exceed the registers. Must run before any pass plans for tiles.

@@ -37,7 +37,13 @@ TEST(ScheduleRetry, givesUpProgramsThenSpecialisation) {
   EXPECT_EQ(retry.current().mostPrograms, 1);
   EXPECT_EQ(retry.describe(), "one program on an SM");
   ASSERT_TRUE(retry.next(specialized(spills(8, 232), 1)));
+  EXPECT_EQ(retry.current().mostPrograms, 0);
+  EXPECT_TRUE(retry.current().specialize);
+  EXPECT_EQ(retry.describe(), "no producer warps");
+  EXPECT_FALSE(ScheduleRetry(retry).next(spills(0)));
+  ASSERT_TRUE(retry.next(spills(8)));
   EXPECT_FALSE(retry.current().specialize);
+  EXPECT_EQ(retry.describe(), "no copies by TMA");
   // All registers are a thread's, and few are too few.
   EXPECT_FALSE(retry.next(spills(8)));
 }
@@ -69,7 +75,7 @@ TEST(ScheduleRetry, widensWhereMuchIsSpilled) {
   EXPECT_EQ(retry.describe(), "8 warps, not 4");
   // The search starts again with so many warps.
   ASSERT_TRUE(retry.next(specialized(spills(16, 168, 8), 1)));
-  EXPECT_FALSE(retry.current().specialize);
+  EXPECT_EQ(retry.current().mostPrograms, 0);
   EXPECT_EQ(retry.current().numWarps, 8);
 }
 

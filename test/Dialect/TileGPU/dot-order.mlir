@@ -1,6 +1,7 @@
 // RUN: tessera-opt --split-input-file --tilegpu-warp-specialize %s | FileCheck %s
 // RUN: tessera-opt --split-input-file --tilegpu-warp-specialize=skew=false %s | FileCheck %s --check-prefix=OWN
 // RUN: tessera-opt --split-input-file --tilegpu-warp-specialize --tilegpu-expand-schedule %s | FileCheck %s --check-prefix=LOOP
+// RUN: tessera-opt --split-input-file --tilegpu-warp-specialize=most-programs=0 %s 2>&1 | FileCheck %s --check-prefix=FIRST
 
 // The loop of attention's gradients of keys and values, where two dots begin together and two sums
 // in the next iteration, behind them. Numbers of rows come with a tile, and are read where they
@@ -17,6 +18,12 @@
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 // CHECK-LABEL: @keys
 // OWN-LABEL: @keys
+// Without a producer, the program's first thread copies where an iteration ends.
+// FIRST: loop copies without a producer warp: its threads need the registers of a producer warp
+// FIRST-LABEL: @keys
+// FIRST-NOT: warps = producer
+// FIRST: tile.load {{.+}} {tilegpu.node = #tilegpu.node<copy, stage = -2, order = 1, channel = 0>}
+// FIRST: slots = 3, copy = tma>, <1, slots = 3, copy = tma>
 // LOOP-LABEL: @keys
 tile.func @keys(%q: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %o: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %n: i32, %dv: !tile.ptr<f32>, %dk: !tile.ptr<f32>) {
   %c0 = arith.constant 0 : i32

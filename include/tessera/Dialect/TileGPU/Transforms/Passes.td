@@ -296,7 +296,7 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
     Option<"skew", "skew", "bool", "true",
            "Allow dots deferred by an iteration (late dots), which take registers">,
     Option<"mostPrograms", "most-programs", "int64_t", "3",
-           "Maximum of programs that share an SM and its registers">,
+           "Maximum of programs that share an SM and its registers; 0 disables producer warps">,
     Option<"strict", "strict", "bool", "false",
            "Make it an error if the verifier refuses a plan">,
     Option<"refused", "refused", "unsigned", "0",

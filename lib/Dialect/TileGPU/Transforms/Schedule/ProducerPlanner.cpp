@@ -101,8 +101,10 @@ bool ProducerPlanner::planOwnCopies() {
                                              : "a producer cannot receive a value: ") +
                             program.whyNoMessages;
   else
-    program.whyNoProducer = program.shared > 1 ? "more programs share an SM without producer warps"
-                                               : describeBound(first, plan.machine);
+    program.whyNoProducer =
+        plan.options.mostPrograms == 0 ? "its threads need the registers of a producer warp"
+        : program.shared > 1           ? "more programs share an SM without producer warps"
+                                       : describeBound(first, plan.machine);
   for (PlannedLoop &planned : plan.loops) {
     if (planned.asyncDot && !hasLoopsInPlace)
       return plan.refuse(first, program.whyNoProducer);
@@ -126,6 +128,6 @@ bool ProducerPlanner::run() {
                        "specialised",
                        plan.unplanned.front());
   planMessages();
-  return (isBoundByDots() && plan.program.shared == 1 && plan.program.whyNoMessages.empty()) ||
-         planOwnCopies();
+  bool mayHaveProducer = plan.options.mostPrograms > 0 && plan.program.whyNoMessages.empty();
+  return (mayHaveProducer && isBoundByDots() && plan.program.shared == 1) || planOwnCopies();
 }

@@ -7,6 +7,7 @@
 //     more programs share an SM without producer warps,    the first thread
 //         and iterations take no longer
 //     a producer cannot receive a value that it needs      the first thread
+//     ptxas spilled registers of a schedule with one       the first thread
 //     otherwise                                            a producer warp
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_PRODUCERPLANNER_H

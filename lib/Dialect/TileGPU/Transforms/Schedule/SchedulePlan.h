@@ -28,7 +28,7 @@ struct PlanOptions {
   bool skew = true;
   /// True if copies may pass stores to other arguments, which launches compare.
   bool assumeApart = false;
-  /// Programs that may run at once on an SM.
+  /// Programs with a producer that may run at once on an SM; 0: without producers.
   int64_t mostPrograms = 1;
 };
 
