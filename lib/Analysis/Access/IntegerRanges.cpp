@@ -226,6 +226,24 @@ std::optional<ConstantIntRanges> IntegerRanges::sumOverIterations(scf::ForOp loo
   return ConstantIntRanges::fromSigned(least.trunc(width), most.trunc(width));
 }
 
+/// True if a launch has been asked for a bound (ProgramBounds.h).
+static bool isAskedFor(FuncOp func, const std::optional<std::string> &bound) {
+  return bound && llvm::is_contained(func->getAttrOfType<ArrayAttr>(kProgramBoundsAttr),
+                                     StringAttr::get(func.getContext(), *bound));
+}
+
+/// The range of a loop's end, which a launch may have been asked to be early.
+static ConstantIntRanges refineEnd(scf::ForOp loop, const ConstantIntRanges &range) {
+  auto func = loop->getParentOfType<FuncOp>();
+  unsigned width = range.smin().getBitWidth();
+  if (!func || !func->hasAttr(kProgramBoundsAttr) || width != 32)
+    return range;
+  APInt most(width, kMaxLoopEnd);
+  if (range.smin().sgt(most) || range.smax().sle(most) || !isAskedFor(func, writeEndBound(loop)))
+    return range;
+  return ConstantIntRanges::fromSigned(range.smin(), most);
+}
+
 ConstantIntRanges IntegerRanges::computeArgument(BlockArgument argument) {
   Operation *parent = argument.getOwner()->getParentOp();
   if (auto func = dyn_cast<FuncOp>(parent)) {
@@ -248,7 +266,7 @@ ConstantIntRanges IntegerRanges::computeArgument(BlockArgument argument) {
   if (argument != loop.getInductionVar())
     return computeCarried(argument);
   // From the lower bound to below the upper one; the step is positive.
-  ConstantIntRanges lower = get(loop.getLowerBound()), upper = get(loop.getUpperBound());
+  ConstantIntRanges lower = get(loop.getLowerBound()), upper = refineEnd(loop, get(loop.getUpperBound()));
   if (loop.getUnsignedCmp()) {
     if (upper.umax().isZero() || lower.umin().ugt(upper.umax() - 1))
       return anything(argument);
@@ -268,12 +286,9 @@ ConstantIntRanges IntegerRanges::computeArgument(BlockArgument argument) {
 static ConstantIntRanges refineDivisor(Value divisor, const ConstantIntRanges &range) {
   auto type = dyn_cast<IntegerType>(divisor.getType());
   auto func = divisor.getParentRegion()->getParentOfType<FuncOp>();
-  auto bounds = func ? func->getAttrOfType<ArrayAttr>(kProgramBoundsAttr) : ArrayAttr();
-  if (!type || !canLimit(type) || !bounds || range.smin().isStrictlyPositive() ||
-      !range.smax().isStrictlyPositive())
-    return range;
-  std::optional<std::string> text = writeDivisorBound(divisor);
-  if (!text || !llvm::is_contained(bounds, StringAttr::get(divisor.getContext(), *text)))
+  if (!type || !canLimit(type) || !func || !func->hasAttr(kProgramBoundsAttr) ||
+      range.smin().isStrictlyPositive() || !range.smax().isStrictlyPositive() ||
+      !isAskedFor(func, writeDivisorBound(divisor)))
     return range;
   unsigned width = type.getWidth();
   return range.intersection(

@@ -409,6 +409,15 @@ std::optional<std::string> tessera::writeCarriedBound(BlockArgument carried) {
   return "(sub64 " + std::to_string(most) + " " + *text + ")";
 }
 
+std::optional<std::string> tessera::writeEndBound(scf::ForOp loop) {
+  Value end = loop.getUpperBound();
+  if (loop.getUnsignedCmp() || !end.getType().isInteger(32) || matchPattern(end, m_Constant()))
+    return std::nullopt;
+  std::optional<std::string> text = writeProgramBound(end);
+  return text ? std::optional("(sub64 " + std::to_string(kMaxLoopEnd) + " " + *text + ")")
+              : std::nullopt;
+}
+
 //===----------------------------------------------------------------------===//
 // Sums
 //===----------------------------------------------------------------------===//

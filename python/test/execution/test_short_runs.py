@@ -260,3 +260,47 @@ def test_runs_are_no_gathers(cpu):
     kernel = tessera.compile(copy_runs, signature=signature, constexprs=constexprs, cpu=cpu)
     assert "gather" not in kernel.stages["strips"]
     assert "gather" not in kernel.stages["asm"]
+
+
+@tessera.jit
+def scale_channels(
+    x_ptr, w_ptr, out_ptr, C, S, SIZE: tl.constexpr, VOLATILE: tl.constexpr, FIRST: tl.constexpr
+):
+    """Each channel has S places and a weight, where the loop's end is a product."""
+    size = C * S
+    for start in range(FIRST, size, SIZE):
+        i = start + tl.arange(0, SIZE)
+        inside = (i >= 0) & (i < size)
+        w = tl.load(w_ptr + i // S, mask=inside, other=2.0, volatile=VOLATILE)
+        x = tl.load(x_ptr + i, mask=inside, other=1.0)
+        tl.store(out_ptr + i, x * w, mask=inside)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("channels, places", [(5, 48), (3, 37), (7, 8), (2, 512), (0, 16)])
+@pytest.mark.parametrize("first, is_volatile", [(0, False), (0, True), (-SIZE * 4, False)])
+def test_weights_of_channels(rng, channels, places, first, is_volatile):
+    """Places of a thread that have one channel share the quotient and the load of the weight."""
+    x, w = draw(rng, channels * places, "float32"), draw(rng, channels + 1, "float32")
+    out = np.zeros_like(x)
+    simulated = tessera.gpu.simulate(scale_channels)[(1,)](
+        x, w, out, channels, places, SIZE * 4, is_volatile, first, num_warps=1, target="sm_80"
+    )
+    simulated.check()
+    np.testing.assert_array_equal(out, x * np.repeat(w[:channels], places))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_weight_is_loaded_once():
+    """A launch is asked for the loop's end, since an index that wrapped would be negative."""
+    types = "*fp16:16, *fp16:16, *fp16:16, i32, i32:16"
+    counts = []
+    for is_volatile in (False, True):
+        constants = {"SIZE": 256, "VOLATILE": is_volatile, "FIRST": 0}
+        kernel = tessera.compile(
+            scale_channels, types, constexprs=constants, num_warps=1, target="sm_90a"
+        )
+        assert kernel.metadata["program_bounds"] == ["(sub64 1073741824 (mul32 i32:3 i32:4))"]
+        loop = kernel.asm["ptx"].split("ld.param")[-1]
+        counts.append(len(re.findall(r"ld\.\S*global\S*", loop)))
+    assert counts == [2, 9]

@@ -70,4 +70,21 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target
     tile.store %pi, %x : tensor<512x!tile.ptr<f32>, #quads>
     tile.return
   }
+
+  // Neighbours have one channel, whose weight is loaded once. A volatile load is one of each.
+  // CHECK-LABEL: @weight_of_a_channel
+  tile.func @weight_of_a_channel(%p: !tile.ptr<f32>, %n: i32 {tile.divisibility = 16 : i64}) {
+    %i = tile.range 0 to 512 : tensor<512xi32, #quads>
+    %ns = tile.splat %n : i32 -> tensor<512xi32, #quads>
+    // CHECK: tile.div_int {{.+}} {tilegpu.runs = array<i64: 4>}
+    %channel = tile.div_int signed %i, %ns : tensor<512xi32, #quads>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<512x!tile.ptr<f32>, #quads>
+    %pi = tile.addptr %ps, %channel : tensor<512x!tile.ptr<f32>, #quads>, tensor<512xi32, #quads>
+    // CHECK: tile.load %{{.+}} {tilegpu.runs = array<i64: 4>}
+    %x = tile.load %pi : tensor<512x!tile.ptr<f32>, #quads>
+    // CHECK: tile.load %{{.+}} {isVolatile} :
+    %y = tile.load %pi {isVolatile} : tensor<512x!tile.ptr<f32>, #quads>
+    tile.store %pi, %x : tensor<512x!tile.ptr<f32>, #quads>
+    tile.return
+  }
 }

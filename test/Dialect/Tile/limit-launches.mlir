@@ -170,3 +170,49 @@ tile.func @carried_number(%p: !tile.ptr<i32>, %n: i32) {
   }
   tile.return
 }
+
+// -----
+
+// A loop goes over a product of sizes, for which no limit of sizes suffices. A launch may be asked
+// whether the loop ends before its variable plus a place in the tile wraps.
+// CHECK-LABEL: tile.func @product_of_sizes
+// CHECK-NOT: program_bounds
+// BOUNDS-LABEL: tile.func @product_of_sizes
+// BOUNDS-NOT: limited
+// BOUNDS-SAME: tile.program_bounds = ["(sub64 1073741824 (mul32 i32:1 i32:2))"]
+tile.func @product_of_sizes(%p: !tile.ptr<i32>, %m: i32, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c128 = arith.constant 128 : i32
+  %size = arith.muli %m, %n : i32
+  %ns = tile.splat %n : i32 -> tensor<128xi32>
+  %range = tile.range 0 to 128 : tensor<128xi32>
+  %ps = tile.splat %p : !tile.ptr<i32> -> tensor<128x!tile.ptr<i32>>
+  scf.for %i = %c0 to %size step %c128 : i32 {
+    %starts = tile.splat %i : i32 -> tensor<128xi32>
+    %x = arith.addi %starts, %range : tensor<128xi32>
+    %channel = tile.div_int signed %x, %ns : tensor<128xi32>
+    tile.store %ps, %channel : tensor<128x!tile.ptr<i32>>
+  }
+  tile.return
+}
+
+// -----
+
+// A loop that begins below 0 is not asked for anything: an early end does not help.
+// BOUNDS-LABEL: tile.func @negative_begin
+// BOUNDS-NOT: program_bounds
+tile.func @negative_begin(%p: !tile.ptr<i32>, %m: i32, %n: i32, %first: i32) {
+  %c128 = arith.constant 128 : i32
+  %c-128 = arith.constant -128 : i32
+  %size = arith.muli %m, %n : i32
+  %ns = tile.splat %n : i32 -> tensor<128xi32>
+  %range = tile.range 0 to 128 : tensor<128xi32>
+  %ps = tile.splat %p : !tile.ptr<i32> -> tensor<128x!tile.ptr<i32>>
+  scf.for %i = %c-128 to %size step %c128 : i32 {
+    %starts = tile.splat %i : i32 -> tensor<128xi32>
+    %x = arith.addi %starts, %range : tensor<128xi32>
+    %channel = tile.div_int signed %x, %ns : tensor<128xi32>
+    tile.store %ps, %channel : tensor<128x!tile.ptr<i32>>
+  }
+  tile.return
+}

@@ -28,6 +28,13 @@ std::optional<std::string> writeDivisorBound(mlir::Value divisor);
 /// advances, does not wrap. None for other carried values.
 std::optional<std::string> writeCarriedBound(mlir::BlockArgument carried);
 
+/// The text of a number that is not negative where a loop ends early enough that its variable plus
+/// the places in a tile do not wrap. None if the end is constant, or of another width.
+std::optional<std::string> writeEndBound(mlir::scf::ForOp loop);
+
+/// A loop that `writeEndBound` is asked for does not go beyond this.
+inline constexpr int64_t kMaxLoopEnd = int64_t(1) << 30;
+
 /// The text of a sum of products, which is computed without wrapping, but for the terms that have
 /// no text: these are added to a list. None where it is too long.
 std::optional<std::string> writeProgramBound(const ScalarPolynomial &sum, AccessAnalysis &analysis,

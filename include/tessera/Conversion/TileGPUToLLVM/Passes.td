@@ -12,8 +12,8 @@ def TileGPUPlanAccesses : Pass<"tilegpu-plan-accesses", "::mlir::ModuleOp"> {
     access. Its elements are neighbours in a thread's registers that are contiguous, aligned and
     masked together, as the access analysis proves. If a mask holds only for some of them, the
     access gets `tilegpu.prefix_masks` (the first ones) or `tilegpu.partial_masks` (any).
-    `tilegpu.runs` on comparisons and ops that depend on them has, for each dimension, the length of
-    aligned runs of equal elements.
+    `tilegpu.runs` on comparisons, quotients, ops that depend on them, and loads has, for each
+    dimension, the length of aligned runs of equal elements.
 
     ```mlir
     %p = tile.addptr %base, %i : ...

@@ -139,6 +139,11 @@ struct LoadPattern : TilePattern<tile::LoadOp> {
 
     AccessMasks masks(thread, op, op.getMask() ? adaptor.getMask() : ValueRange(), acting);
     SmallVector<SmallVector<int64_t>> accesses = getAccesses(op, pointers);
+    // Registers that load the same take it from their representative.
+    SmallVector<int64_t> representatives = getRepresentatives(op, pointers);
+    llvm::erase_if(accesses, [&](ArrayRef<int64_t> access) {
+      return access.size() == 1 && representatives[access[0]] != access[0];
+    });
     Value anyPart = masks.ofAnyPart(accesses);
     SmallVector<Value> registers(addresses.size());
     SmallVector<Value> words; // of all accesses, if some may be masked in part
@@ -174,6 +179,8 @@ struct LoadPattern : TilePattern<tile::LoadOp> {
                              element, access.size())))
           registers[number] = value;
     }
+    for (auto [value, representative] : llvm::zip_equal(registers, representatives))
+      value = registers[representative];
     // Unused results are not delivered.
     if (op.getIsVolatile() && !op->use_empty() &&
         failed(deliver(thread, op, op.getType(), registers)))

@@ -24,7 +24,7 @@ inline constexpr llvm::StringLiteral kPrefixMasksAttr =
 inline constexpr llvm::StringLiteral kPartialMasksAttr =
     tilegpu::TileGPUDialect::PartialMasksAttrHelper::getNameStr();
 
-/// An attribute on comparisons and what is made of them: along each dimension, in how long
+/// An attribute on comparisons, quotients, what is made of them, and loads: along each dimension, in how long
 /// aligned runs all elements are the same, `array<i64: ...>`.
 inline constexpr llvm::StringLiteral kRunsAttr =
     tilegpu::TileGPUDialect::RunsAttrHelper::getNameStr();

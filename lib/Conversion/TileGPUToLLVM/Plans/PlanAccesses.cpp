@@ -62,8 +62,11 @@ void planVector(AccessAnalysis &analysis, tile::AccessOpInterface op) {
 }
 
 /// True for masks and quotients. Masks bound a whole row: within a vector they are mostly the same,
-/// and so are quotients.
+/// and so are quotients. What is loaded at such a quotient is the same, too, as a channel's weight.
 bool mayRepeat(Operation *op) {
+  if (auto load = dyn_cast<tile::LoadOp>(op))
+    return isa<RankedTensorType>(load.getType()) && !load.getIsVolatile() &&
+           !load->hasAttr(kAccessAttr);
   return (isa<arith::CmpIOp, tile::DivIntOp>(op) || tile::isBitwise(op)) &&
          isa<RankedTensorType>(op->getResult(0).getType());
 }
@@ -87,7 +90,7 @@ struct TileGPUPlanAccesses : tessera::impl::TileGPUPlanAccessesBase<TileGPUPlanA
       function.walk([&](Operation *op) {
         if (auto access = dyn_cast<tile::AccessOpInterface>(op))
           planVector(analysis, access);
-        else if (mayRepeat(op))
+        if (mayRepeat(op))
           planRuns(analysis, op);
       });
     }

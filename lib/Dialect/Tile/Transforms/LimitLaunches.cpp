@@ -32,7 +32,7 @@ private:
   void visit(FuncOp func, Operation *op);
   bool makeNonNegative(FuncOp func, Value index);
   void relyOn(FuncOp kernel, const LaunchLimits &taken);
-  bool boundDivisors(FuncOp kernel, Value index);
+  bool boundBy(FuncOp kernel, Value index, ArrayRef<std::string> bounds, bool needsLimits);
   void boundCarriedTiles(FuncOp kernel);
   void recordForLauncher();
 
@@ -46,23 +46,48 @@ bool isIndex(Value value) {
   return type.isInteger(32) || type.isInteger(64);
 }
 
-/// The divisors in the computation of an index that are scalars and not constants.
-llvm::SetVector<Value> findDivisors(Value index) {
-  llvm::SetVector<Value> sources, divisors;
+/// What an index is computed from.
+llvm::SetVector<Value> findSources(Value index) {
+  llvm::SetVector<Value> sources;
   sources.insert(index);
   for (size_t next = 0; next < sources.size(); ++next) {
     Operation *op = sources[next].getDefiningOp();
     if (!op || op->getNumRegions() != 0 || !isPure(op))
       continue;
     sources.insert(op->operand_begin(), op->operand_end());
+  }
+  return sources;
+}
+
+/// The texts of bounds by which the divisors of an index are positive. They are scalars and not
+/// constants. Kernels that go over tiles in groups divide by the height of a group, of which no
+/// limit of sizes says so.
+SmallVector<std::string> writeDivisorBounds(ArrayRef<Value> sources) {
+  SmallVector<std::string> bounds;
+  for (Value source : sources) {
+    auto quotient = source.getDefiningOp<DivIntOp>();
     APInt constant;
-    if (auto quotient = dyn_cast<DivIntOp>(op);
-        quotient && quotient.getSignedness() == Signedness::Signed &&
+    if (quotient && quotient.getSignedness() == Signedness::Signed &&
         quotient.getType().isIntOrIndex() &&
         !matchPattern(quotient.getRhs(), m_ConstantInt(&constant)))
-      divisors.insert(quotient.getRhs());
+      if (std::optional<std::string> text = writeDivisorBound(quotient.getRhs()))
+        bounds.push_back(*text);
   }
-  return divisors;
+  return bounds;
+}
+
+/// The texts of bounds by which the loops end early whose variables an index is computed from. A
+/// loop may go over a product of sizes, whose limits do not limit the product.
+SmallVector<std::string> writeEndBounds(ArrayRef<Value> sources) {
+  SmallVector<std::string> bounds;
+  for (Value source : sources) {
+    auto variable = dyn_cast<BlockArgument>(source);
+    auto loop = variable ? dyn_cast<scf::ForOp>(variable.getOwner()->getParentOp()) : scf::ForOp();
+    if (loop && variable == loop.getInductionVar())
+      if (std::optional<std::string> text = writeEndBound(loop))
+        bounds.push_back(*text);
+  }
+  return bounds;
 }
 
 } // namespace
@@ -98,25 +123,36 @@ bool LimitLaunchesPass::makeNonNegative(FuncOp func, Value index) {
     ranges = IntegerRanges();
     return true;
   }
-  return programBounds && boundDivisors(func, index);
+  if (!programBounds)
+    return false;
+  llvm::SetVector<Value> sources = findSources(index);
+  SmallVector<std::string> bounds = writeDivisorBounds(sources.getArrayRef());
+  if (boundBy(func, index, bounds, /*needsLimits=*/true))
+    return true;
+  SmallVector<std::string> ends = writeEndBounds(sources.getArrayRef());
+  llvm::append_range(bounds, ends);
+  return !ends.empty() && boundBy(func, index, bounds, /*needsLimits=*/false);
 }
 
-/// The same with a launch condition that the divisors of an index are positive. Kernels that go
-/// over tiles in groups divide by the height of a group, of which no limit of sizes says so.
-bool LimitLaunchesPass::boundDivisors(FuncOp func, Value index) {
+/// The same with launch conditions, and with limits of sizes, if the conditions do not suffice or
+/// always need them.
+bool LimitLaunchesPass::boundBy(FuncOp func, Value index, ArrayRef<std::string> texts,
+                                bool needsLimits) {
   Builder builder(&getContext());
   Attribute known = func->getAttr(kProgramBoundsAttr);
   SmallVector<Attribute> bounds;
   if (auto list = dyn_cast_or_null<ArrayAttr>(known))
     llvm::append_range(bounds, list);
   size_t before = bounds.size();
-  for (Value divisor : findDivisors(index))
-    if (std::optional<std::string> text = writeDivisorBound(divisor))
-      if (StringAttr bound = builder.getStringAttr(*text); !llvm::is_contained(bounds, bound))
-        bounds.push_back(bound);
+  for (const std::string &text : texts)
+    if (StringAttr bound = builder.getStringAttr(text); !llvm::is_contained(bounds, bound))
+      bounds.push_back(bound);
   if (bounds.size() == before)
     return false;
   func->setAttr(kProgramBoundsAttr, builder.getArrayAttr(bounds));
+  ranges = IntegerRanges();
+  if (!needsLimits && ranges.isNonNegative(index))
+    return true;
   for (LaunchLimits::Level level : LaunchLimits::kLevels) {
     LaunchLimits taken = findLimits(index, level);
     if (!IntegerRanges(taken).isNonNegative(index))
@@ -129,6 +165,7 @@ bool LimitLaunchesPass::boundDivisors(FuncOp func, Value index) {
     func->setAttr(kProgramBoundsAttr, known);
   else
     func->removeAttr(kProgramBoundsAttr);
+  ranges = IntegerRanges();
   return false;
 }
 

@@ -546,7 +546,8 @@ def TileLimitLaunchesPass : Pass<"tile-limit-launches", "::mlir::ModuleOp"> {
       ...
     ```
     and arguments that the dividend is computed from get
-    `{tile.limited = array<i64: 0, 1073741824>}`.
+    `{tile.limited = array<i64: 0, 1073741824>}`. Limits of sizes do not limit their product. If a
+    loop goes over one, the kernel relies on the end of the loop instead, by `tile.program_bounds`.
 
     Comparisons with 0 that `tile-lower-descriptors` marked are removed if the offset is not
     negative, with or without limits.

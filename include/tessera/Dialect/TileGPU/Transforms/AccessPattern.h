@@ -36,6 +36,8 @@ struct AccessPattern {
 
   /// log2 of the elements that a thread moves at once in this layout.
   unsigned vectorBits(const LinearLayout &layout) const;
+  /// log2 of the neighbours that a thread has in this layout and that have one address.
+  unsigned repeatBits(const LinearLayout &layout) const;
   /// Blocks of so many bytes, at most 128, that one access of a warp touches in this layout:
   /// sectors of 32 bytes, lines of 128.
   unsigned countBlocks(const LinearLayout &layout, int64_t blockBytes) const;

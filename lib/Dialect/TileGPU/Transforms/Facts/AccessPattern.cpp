@@ -19,6 +19,19 @@ unsigned AccessPattern::vectorBits(const LinearLayout &layout) const {
   return bits;
 }
 
+unsigned AccessPattern::repeatBits(const LinearLayout &layout) const {
+  unsigned bits = 0;
+  ArrayRef<uint64_t> registers = layout.columns(HwDim::Reg);
+  for (unsigned dim = 0; dim < layout.rank(); ++dim)
+    for (unsigned bit = 0; bit < layout.dimBits(dim); ++bit) {
+      unsigned number = layout.dimShift(dim) + bit;
+      if (strides[number] != 0 || !llvm::is_contained(registers, uint64_t(1) << number))
+        break;
+      ++bits;
+    }
+  return bits;
+}
+
 unsigned AccessPattern::getFastDim(ArrayRef<int64_t> shape) const {
   unsigned fast = shape.size() - 1;
   LinearLayout tile(shape);

@@ -75,7 +75,11 @@ double LayoutCosts::ofAccess(Operation *op, LayoutAttr label) {
     issue = costs.globalAtomic;
     sector = costs.atomicSector;
   }
-  double accesses = registers / (1u << pattern.vectorBits(label.getLayout()));
+  unsigned merged = pattern.vectorBits(label.getLayout());
+  // What has one address is loaded once.
+  if (auto load = dyn_cast<tile::LoadOp>(op); load && !load.getIsVolatile() && merged == 0)
+    merged = pattern.repeatBits(label.getLayout());
+  double accesses = registers / (1u << merged);
   return warps * accesses * (issue + sector * sectors + line * lines);
 }
 
