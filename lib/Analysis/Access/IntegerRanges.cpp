@@ -266,7 +266,8 @@ ConstantIntRanges IntegerRanges::computeArgument(BlockArgument argument) {
   if (argument != loop.getInductionVar())
     return computeCarried(argument);
   // From the lower bound to below the upper one; the step is positive.
-  ConstantIntRanges lower = get(loop.getLowerBound()), upper = refineEnd(loop, get(loop.getUpperBound()));
+  ConstantIntRanges lower = get(loop.getLowerBound()),
+                    upper = refineEnd(loop, get(loop.getUpperBound()));
   if (loop.getUnsignedCmp()) {
     if (upper.umax().isZero() || lower.umin().ugt(upper.umax() - 1))
       return anything(argument);

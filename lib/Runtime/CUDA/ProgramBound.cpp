@@ -151,7 +151,7 @@ std::string describeBrokenBound(std::string_view text) {
   if (text.substr(0, 15) == "(sub64 0 (rem64")
     return "a loop that does pairs of iterations may have an odd number of them in one of its "
            "programs";
-  // What is left up to 2^30 (kMaxLoopEnd in ProgramBounds.h).
+  // The distance to 2^30 (kMaxLoopEnd in ProgramBounds.h).
   constexpr std::string_view kLoopEnd = "(sub64 1073741824 ";
   if (text.substr(0, kLoopEnd.size()) == kLoopEnd)
     return "a loop over places in an array may go beyond 2^30 in one of its programs, so that an "

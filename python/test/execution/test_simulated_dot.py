@@ -7,12 +7,15 @@ many pieces along k as it takes.
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from execution.test_dot import dot
 
 import tessera
 import tessera.gpu
+import tessera.language as tl
 
 CASES = [
     ((1, 16, 32), "float32", 4),
@@ -53,3 +56,42 @@ def test_dots_are_exact_and_meet_in_no_bank(rng, shape, dtype, num_warps, trans_
     simulation.check()
     np.testing.assert_array_equal(c, a.astype("f8") @ b.astype("f8"))
     assert sum(s.wavefronts for s in simulation.shared) == sum(s.ideal for s in simulation.shared)
+
+
+@tessera.jit
+def cumulate(x_ptr, o_ptr, T, BT: tl.constexpr, S: tl.constexpr):
+    """A triangle of ones, which no iteration changes, times a tile that is added up, too."""
+    i, s = tl.arange(0, BT), tl.arange(0, S)
+    ones = tl.where(i[:, None] >= i[None, :], 1.0, 0.0)
+    before = tl.zeros((S,), dtype=tl.float32)
+    for start in range(0, T, BT):
+        place = (start + i)[:, None] * S + s[None, :]
+        x = tl.load(x_ptr + place, mask=(start + i)[:, None] < T, other=0.0)
+        y = tl.dot(ones, x, input_precision="ieee") + before[None, :]
+        tl.store(o_ptr + place, y, mask=(start + i)[:, None] < T)
+        before += tl.sum(x, 0)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("rows", [0, 1, 16, 70])
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_invariant_operands(rng, rows, target):
+    """The ones are stored once, before the loop, and all reads of tiles are without conflicts."""
+    x = rng.integers(-4, 5, (rows, 32)).astype("f4")
+    o = np.zeros((rows + 1, 32), "f4")
+    simulation = tessera.gpu.simulate(cumulate)[(1,)](
+        x, o, rows, BT=16, S=32, target=target, num_warps=2
+    )
+    simulation.check()
+    np.testing.assert_array_equal(o[:rows], x.cumsum(0))
+    assert not o[rows:].any()
+    kernel = tessera.compile(
+        cumulate,
+        "*fp32:16, *fp32:16, i32",
+        constexprs={"BT": 16, "S": 32},
+        target=target,
+        num_warps=2,
+    )
+    before, _, loop = kernel.asm["tilegpu"].partition("scf.for")
+    assert re.search(r"local_alloc %", before) and "local_alloc" not in loop
+    assert "along 1" in loop and "along 0" in loop

@@ -123,3 +123,33 @@ tile.func @read_behind(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %n: i32) {
   tile.return
 }
 }
+
+// -----
+
+// The left operand is the same in all iterations, so it is stored before the loop. The right one has
+// another use, so the dot reads it itself.
+#any = #tilegpu.layout<32x16, reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0]]>
+#anyt = #tilegpu.layout<16x32, reg = [[0, 1], [0, 2], [0, 4]], lane = [[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]], warp = [[8, 0]]>
+#acc = #tilegpu.layout<32x32, reg = [[0, 1], [0, 2], [8, 0], [16, 0]], lane = [[0, 4], [0, 8], [0, 16], [1, 0], [2, 0]], warp = [[4, 0]]>
+#columns = #tilegpu.layout<16x32, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 4], [2, 8], [4, 16], [8, 0]]>
+module attributes {tilegpu.num_warps = 2 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-LABEL: @invariant(
+// CHECK: tilegpu.local_alloc %arg1
+// CHECK: scf.for
+// CHECK: %[[OTHER:.+]] = tilegpu.local_load %arg0
+// CHECK: %[[B:.+]] = tilegpu.local_load %arg0
+// CHECK: %[[A:.+]] = tilegpu.local_load
+// CHECK: tile.dot %[[A]], %[[B]], {{.+}} {precision = 1 : i32, tilegpu.node = #tilegpu.node<mma, slices = 4>}
+// CHECK: arith.addf %{{.+}}, %[[OTHER]]
+tile.func private @invariant(%y: !tilegpu.memdesc<16x32xf32, #columns>, %a: tensor<32x16xf32, #any>, %c: tensor<32x32xf32, #acc>, %s: tensor<16x32xf32, #anyt>, %n: i32) -> (tensor<32x32xf32, #acc>, tensor<16x32xf32, #anyt>) attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%acc = %c, %sum = %s) -> (tensor<32x32xf32, #acc>, tensor<16x32xf32, #anyt>) : i32 {
+    %b = tilegpu.local_load %y : !tilegpu.memdesc<16x32xf32, #columns> -> tensor<16x32xf32, #anyt>
+    %d = tile.dot %a, %b, %acc {precision = 1 : i32} : tensor<32x16xf32, #any>, tensor<16x32xf32, #anyt> -> tensor<32x32xf32, #acc>
+    %t = arith.addf %sum, %b : tensor<16x32xf32, #anyt>
+    scf.yield %d, %t : tensor<32x32xf32, #acc>, tensor<16x32xf32, #anyt>
+  }
+  tile.return %r#0, %r#1 : tensor<32x32xf32, #acc>, tensor<16x32xf32, #anyt>
+}
+}

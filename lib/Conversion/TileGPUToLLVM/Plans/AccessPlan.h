@@ -24,8 +24,8 @@ inline constexpr llvm::StringLiteral kPrefixMasksAttr =
 inline constexpr llvm::StringLiteral kPartialMasksAttr =
     tilegpu::TileGPUDialect::PartialMasksAttrHelper::getNameStr();
 
-/// An attribute on comparisons, quotients, what is made of them, and loads: along each dimension, in how long
-/// aligned runs all elements are the same, `array<i64: ...>`.
+/// An attribute on comparisons, quotients, what is made of them, and loads: along each dimension,
+/// in how long aligned runs all elements are the same, `array<i64: ...>`.
 inline constexpr llvm::StringLiteral kRunsAttr =
     tilegpu::TileGPUDialect::RunsAttrHelper::getNameStr();
 

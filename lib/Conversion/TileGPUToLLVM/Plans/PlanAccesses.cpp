@@ -62,7 +62,7 @@ void planVector(AccessAnalysis &analysis, tile::AccessOpInterface op) {
 }
 
 /// True for masks and quotients. Masks bound a whole row: within a vector they are mostly the same,
-/// and so are quotients. What is loaded at such a quotient is the same, too, as a channel's weight.
+/// and so are quotients. Loads at such a quotient give the same, too, as the weight of a channel.
 bool mayRepeat(Operation *op) {
   if (auto load = dyn_cast<tile::LoadOp>(op))
     return isa<RankedTensorType>(load.getType()) && !load.getIsVolatile() &&

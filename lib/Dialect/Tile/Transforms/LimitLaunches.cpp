@@ -46,7 +46,7 @@ bool isIndex(Value value) {
   return type.isInteger(32) || type.isInteger(64);
 }
 
-/// What an index is computed from.
+/// The values that an index is computed from, with itself.
 llvm::SetVector<Value> findSources(Value index) {
   llvm::SetVector<Value> sources;
   sources.insert(index);

@@ -76,7 +76,7 @@ double LayoutCosts::ofAccess(Operation *op, LayoutAttr label) {
     sector = costs.atomicSector;
   }
   unsigned merged = pattern.vectorBits(label.getLayout());
-  // What has one address is loaded once.
+  // Registers with one address take one load.
   if (auto load = dyn_cast<tile::LoadOp>(op); load && !load.getIsVolatile() && merged == 0)
     merged = pattern.repeatBits(label.getLayout());
   double accesses = registers / (1u << merged);

@@ -11,6 +11,8 @@
 
 #include "Programs/SlicedDot.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "tessera/Layout/MemoryExchange.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -44,10 +46,84 @@ static bool isOnlyWork(Operation *dot, scf::ForOp loop) {
   return !result.wasInterrupted();
 }
 
+/// A buffer for an operand of a dot by multiply-adds, which is stored from registers, and read
+/// slice after slice. That is as if each slice were read by warps of its own.
+static MemDescType getBufferOf(tile::DotOp dot, unsigned number) {
+  SlicedDot sliced(dot);
+  int64_t steps = chooseSteps(dot, sliced).value_or(sliced.getDepth());
+  SlicedDot::Types types = sliced.getTypes(steps);
+  auto type = cast<RankedTensorType>(dot->getOperand(number).getType());
+  const LinearLayout &slice = getLayout(number == 0 ? types.a : types.b);
+  unsigned k = 1 - number;
+  LinearLayout reads(type.getShape());
+  for (HwDim dim : {HwDim::Reg, HwDim::Lane, HwDim::Warp})
+    for (uint64_t column : slice.columns(dim))
+      reads.columns(dim).push_back(reads.element(slice.coordinates(column)));
+  for (unsigned bit = llvm::Log2_64(steps); bit < reads.dimBits(k); ++bit)
+    reads.columns(HwDim::Warp).push_back(uint64_t(1) << (reads.dimShift(k) + bit));
+  Type element = type.getElementType();
+  LinearLayout memory =
+      planExchange(getLayout(type), reads, getElementBytes(element) * 8, {}).memory;
+  return MemDescType::get(type.getContext(), type.getShape(), element,
+                          LayoutAttr::get(type.getContext(), memory));
+}
+
+/// The bytes of all buffers of a function.
+static int64_t countBufferBytes(tile::FuncOp function) {
+  int64_t bytes = 0;
+  function.walk([&](LocalAllocOp alloc) { bytes += alloc.getType().getNumBytes(); });
+  return bytes;
+}
+
+/// Gives a dot by multiply-adds in a loop what its slices need: buffers that it alone reads. An
+/// operand that the loop does not change is stored before it, instead of in each iteration. An
+/// operand with other uses is read again.
+static void readFromBuffers(tile::DotOp dot) {
+  auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
+  auto function = dot->getParentOfType<tile::FuncOp>();
+  if (!loop || !function || dot.getType().getRank() != 2 ||
+      dot.getType().getElementType().isF16() || getNumBlocks(dot->getParentOfType<ModuleOp>()) > 1)
+    return;
+  SmallVector<OpOperand *> shared, before;
+  int64_t bytes = 0;
+  for (unsigned number : {0u, 1u}) {
+    OpOperand &operand = dot->getOpOperand(number);
+    auto type = cast<RankedTensorType>(operand.get().getType());
+    if (auto load = operand.get().getDefiningOp<LocalLoadOp>();
+        load && !load.getFirst() && load->getBlock() == dot->getBlock()) {
+      if (!load->hasOneUse())
+        shared.push_back(&operand);
+    } else if (loop.isDefinedOutsideOfLoop(operand.get()) &&
+               llvm::all_of(type.getShape(), llvm::isPowerOf2_64)) {
+      before.push_back(&operand);
+      bytes += getBufferOf(dot, number).getNumBytes();
+    } else {
+      return;
+    }
+  }
+  if (bytes + countBufferBytes(function) + SharedMemoryBudget::kExchangesOfSpills >
+      getMachine(function).sharedBytes)
+    return;
+  OpBuilder builder(loop);
+  for (OpOperand *operand : before) {
+    Value tile = operand->get();
+    builder.setInsertionPoint(loop);
+    Value buffer = LocalAllocOp::create(builder, dot.getLoc(),
+                                        getBufferOf(dot, operand->getOperandNumber()), tile);
+    builder.setInsertionPoint(dot);
+    operand->set(LocalLoadOp::create(builder, dot.getLoc(), tile.getType(), buffer));
+  }
+  for (OpOperand *operand : shared) {
+    builder.setInsertionPointAfterValue(operand->get());
+    operand->set(builder.clone(*operand->get().getDefiningOp())->getResult(0));
+  }
+}
+
 namespace {
 
 struct TileGPUPrefetchPass : tessera::tilegpu::impl::TileGPUPrefetchPassBase<TileGPUPrefetchPass> {
   void runOnOperation() final {
+    getOperation().walk([](tile::DotOp dot) { readFromBuffers(dot); });
     getOperation().walk([](Operation *op) {
       auto node = op->getAttrOfType<NodeAttr>(kNodeAttr);
       if (!SlicedDot::isKind(op) || (node && node.getSlices() != 0))
