@@ -366,21 +366,33 @@ std::string CUDACompilation::makePTX(std::unique_ptr<llvm::Module> code) {
   return ptx;
 }
 
-/// The number of programs an SM if each thread gives up some of its registers: one more than now.
-/// Returns 0 if that takes too many registers, or if other resources are exhausted. A second
-/// program is worth a quarter of the registers, since a single one stalls at each of its barriers.
-/// A third or fourth is worth an eighth, and further ones hide little latency.
-static int findOneMoreProgram(const KernelMetadata &metadata, const GPUMachine &machine) {
-  constexpr int kMaxPrograms = 4;
+/// The number of programs that fit an SM by their registers.
+static int countPrograms(const KernelMetadata &metadata) {
   int threads = GPUMachine::kWarpSize * metadata.numWarps;
   int taken = llvm::alignTo(metadata.numRegisters, GPUMachine::kRegisterStep) * threads;
-  int programs = taken ? GPUMachine::kRegisters / taken + 1 : 0;
-  if (programs < 2 || programs > kMaxPrograms ||
-      threads * programs > static_cast<int>(machine.maxThreadsOfSM) ||
-      metadata.sharedBytes > machine.getSharedBytes(programs))
-    return 0;
-  int given = metadata.numRegisters - GPUMachine::getRegisters(threads * programs);
-  return given <= metadata.numRegisters / (programs == 2 ? 4 : 8) ? programs : 0;
+  return taken ? GPUMachine::kRegisters / taken : 0;
+}
+
+/// Numbers of programs an SM that are worth fewer registers a thread, the most promising first. That
+/// is as many as fit if a thread gives up half of its registers, then one more than now. From 48
+/// warps an SM on, further ones hide little latency.
+static SmallVector<int> findDenserPrograms(const KernelMetadata &metadata,
+                                           const GPUMachine &machine) {
+  constexpr int kMaxWarps = 48;
+  int threads = GPUMachine::kWarpSize * metadata.numWarps;
+  int now = countPrograms(metadata);
+  auto fits = [&](int programs) {
+    return metadata.numWarps * (programs - 1) < kMaxWarps &&
+           threads * programs <= static_cast<int>(machine.maxThreadsOfSM) &&
+           metadata.sharedBytes <= machine.getSharedBytes(programs);
+  };
+  SmallVector<int> found;
+  for (int programs = now + 1; now != 0 && fits(programs); ++programs)
+    if (2 * GPUMachine::getRegisters(threads * programs) >= metadata.numRegisters)
+      found = {programs};
+  if (now != 0 && fits(now + 1) && !llvm::is_contained(found, now + 1))
+    found.push_back(now + 1);
+  return found;
 }
 
 std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isScheduledAgain) {
@@ -406,22 +418,9 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
   }
   readRegisters(assembled);
   int programs = getProgramsPerSM(ptx);
-  // One more program may fit if ptxas saves a few registers, which it does only under a limit.
-  // Kernels with wgmma are excluded: their registers are accumulators, and ptxas takes long to
-  // spill some.
-  if (metadata.spillBytes == 0 && !options.maxRegisters && programs == 0 &&
-      getDotPlaces(metadata.remarks).empty())
-    if (int more = findOneMoreProgram(metadata, target.machine)) {
-      std::string denser = ptx;
-      setProgramsPerSM(denser, more);
-      PtxasResult limited = runPtxas(denser, assembler);
-      readRegisters(limited);
-      if (metadata.spillBytes == 0) {
-        ptx = std::move(denser);
-        return limited;
-      }
-      readRegisters(assembled);
-    }
+  // Spilling a few words costs less than the latency that few warps cannot hide.
+  constexpr int kMaxSpilledBytes = 40, kFewWarps = 32;
+  int failed = metadata.spillBytes > kMaxSpilledBytes ? programs : 0;
   // The number of programs an SM is an estimate. If the kernel spills, try one program less, then a
   // single one, which has all registers.
   for (int fewer : {programs - 1, 1}) {
@@ -438,6 +437,25 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
       assembled = std::move(roomier);
     else
       readRegisters(assembled);
+  }
+  // More programs may fit if ptxas saves registers, which it does only under a limit. Kernels with
+  // dots are excluded: their registers are accumulators, and ptxas takes long to spill some.
+  if (metadata.spillBytes != 0 || options.maxRegisters || !getDotPlaces(metadata.remarks).empty() ||
+      findRaisedRegisters(ptx) != 0)
+    return assembled;
+  bool hasFewWarps = countPrograms(metadata) * metadata.numWarps < kFewWarps;
+  for (int more : findDenserPrograms(metadata, target.machine)) {
+    if (failed != 0 && more >= failed)
+      continue;
+    std::string denser = ptx;
+    setProgramsPerSM(denser, more);
+    PtxasResult limited = runPtxas(denser, assembler);
+    readRegisters(limited);
+    if (metadata.spillBytes <= (hasFewWarps ? kMaxSpilledBytes : 0)) {
+      ptx = std::move(denser);
+      return limited;
+    }
+    readRegisters(assembled);
   }
   return assembled;
 }

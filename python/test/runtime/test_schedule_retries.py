@@ -193,3 +193,23 @@ def test_a_cluster_is_left_where_blocks_would_share_little():
     # Each block has the whole source of a gather.
     assert build_sums(32768, gather=True).metadata["num_ctas"] == 1
     assert build_sums(32768, maxnreg=128).metadata["num_ctas"] == 1
+
+
+@tessera.jit
+def gate_rows(x_ptr, y_ptr, o_ptr, N, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * N + tl.arange(0, BLOCK)
+    inside = tl.arange(0, BLOCK) < N
+    x = tl.load(x_ptr + at, mask=inside, other=0.0).to(tl.float32)
+    y = tl.load(y_ptr + at, mask=inside, other=0.0)
+    tl.store(o_ptr + at, (x * tl.sigmoid(x)).to(y.dtype) * y, mask=inside)
+
+
+@pytest.mark.parametrize("block, most", [(16384, 128), (4096, 40)])
+def test_a_few_spilled_words_let_another_program_in(block, most):
+    """ptxas takes 214 registers for rows of 16384, which leaves an SM 8 warps. With fewer, it spills
+    no more than 40 bytes, and two programs fit."""
+    kernel = tessera.compile(
+        gate_rows, "*fp16:16, *fp16:16, *fp16:16, i32:16", constexprs={"BLOCK": block},
+        target="sm_90a", num_warps=8,
+    )  # fmt: skip
+    assert kernel.n_regs <= most and kernel.n_spills <= 40
