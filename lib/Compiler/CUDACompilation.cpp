@@ -373,9 +373,9 @@ static int countPrograms(const KernelMetadata &metadata) {
   return taken ? GPUMachine::kRegisters / taken : 0;
 }
 
-/// Numbers of programs an SM that are worth fewer registers a thread, the most promising first. That
-/// is as many as fit if a thread gives up half of its registers, then one more than now. From 48
-/// warps an SM on, further ones hide little latency.
+/// Numbers of programs an SM that are worth fewer registers a thread, the most promising first.
+/// That is as many as fit if a thread gives up half of its registers, then one more than now. From
+/// 48 warps an SM on, further ones hide little latency.
 static SmallVector<int> findDenserPrograms(const KernelMetadata &metadata,
                                            const GPUMachine &machine) {
   constexpr int kMaxWarps = 48;
