@@ -206,6 +206,47 @@ tile.func private @five(%p: !ptrs, %v: !ptrs, %q: !buffer, %n: i32, %zero: !sum)
 
 // -----
 
+// A dot of the iteration before begins between two others. The wait for the later one waits for it,
+// too, and its own wait allows no more dots than that one left.
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+!buffer = !tilegpu.memdesc<64x64xf16, #a>
+!tile = tensor<64x64xf16, #u>
+!sum = tensor<64x64xf32, #u>
+!ptrs = tensor<64x64x!tile.ptr<f16>, #u>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-LABEL: @between
+tile.func private @between(%p: !ptrs, %q: !buffer, %n: i32, %zero: !sum) -> (!sum, !sum) attributes {noinline} {
+  // CHECK: scf.for
+  // CHECK: %[[S:.+]] = tilegpu.warpgroup_dot {{.+}} is_async
+  // CHECK: %[[DV:.+]] = tilegpu.warpgroup_dot {{.+}} is_async
+  // CHECK: %[[DP:.+]] = tilegpu.warpgroup_dot {{.+}} is_async
+  // CHECK: tilegpu.warpgroup_wait %[[S]] {pendings = 2 : i32}
+  // CHECK: math.exp2
+  // CHECK: tilegpu.warpgroup_wait %[[DP]] {pendings = 0 : i32}
+  // CHECK: arith.mulf
+  // CHECK: tilegpu.warpgroup_wait %[[DV]] {pendings = 0 : i32}
+  // CHECK: scf.yield
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%dv = %zero, %sum = %zero) -> (!sum, !sum) : i32 {
+    %x = tile.load %p {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0>} : !ptrs
+    %b = tilegpu.local_alloc %x : (!tile) -> !buffer
+    %s = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, wait = 1>} : !buffer, !buffer -> !sum
+    %w = math.exp2 %s {tilegpu.node = #tilegpu.node<vector, order = 1>} : !sum
+    %wh = tile.fp_to_fp %w {tilegpu.node = #tilegpu.node<vector, order = 3>} : !sum -> !tile
+    %dv1 = tilegpu.warpgroup_dot %wh, %b, %dv {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, stage = 1, wait = 3>} : !tile, !buffer -> !sum
+    %dp = tilegpu.warpgroup_dot %q, %b, %zero {groups = array<i32: 1, 1>, tilegpu.node = #tilegpu.node<mma, wait = 2>} : !buffer, !buffer -> !sum
+    %ds = arith.mulf %w, %dp {tilegpu.node = #tilegpu.node<vector, order = 2>} : !sum
+    %next = arith.addf %sum, %ds : !sum
+    scf.yield %dv1, %next : !sum, !sum
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 3, copy = cp_async>]>}
+  tile.return %r#0, %r#1 : !sum, !sum
+}
+}
+
+// -----
+
 // A ring that threads fill: where a masked-off lane is 1, which cp.async cannot give it. Nobody waits
 // for copies.
 #u = #tilegpu.unassigned

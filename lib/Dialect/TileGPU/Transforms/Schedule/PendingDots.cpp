@@ -16,7 +16,26 @@ PendingDots::PendingDots(const LoopSchedule &schedule) : schedule(schedule) {
       before.push_back(schedule.getAsyncDots(drained, stage));
 }
 
-unsigned PendingDots::count(Operation *dot) const {
+void PendingDots::beginIteration() {
+  begun.clear();
+  pending.reset();
+}
+
+void PendingDots::begin(Operation *dot) {
+  begun.push_back(dot);
+  if (pending)
+    ++*pending;
+}
+
+/// ptxas serialises the dots of a loop in which a wait allows more dots than a wait before it has
+/// left (C7514).
+unsigned PendingDots::wait(Operation *dot) {
+  unsigned after = countBegunAfter(dot);
+  pending = pending ? std::min(*pending, after) : after;
+  return *pending;
+}
+
+unsigned PendingDots::countBegunAfter(Operation *dot) const {
   if (schedule.getOp(dot).inFlight == 0)
     return begun.end() - llvm::find(begun, dot) - 1;
   std::optional<unsigned> later;

@@ -13,17 +13,22 @@ class PendingDots {
 public:
   explicit PendingDots(const LoopSchedule &schedule);
 
-  void beginIteration() { begun.clear(); }
+  void beginIteration();
   /// A dot begins in this iteration.
-  void begin(mlir::Operation *dot) { begun.push_back(dot); }
-  /// How many dots that were begun later may still be under way when one has to be done.
-  unsigned count(mlir::Operation *dot) const;
+  void begin(mlir::Operation *dot);
+  /// Waits for a dot. Returns how many dots may still be under way then: those that were begun
+  /// later, unless an earlier wait has waited for some of them.
+  unsigned wait(mlir::Operation *dot);
   /// True if a dot is in flight over the end of an iteration.
   bool areAcrossIterations() const;
 
 private:
+  unsigned countBegunAfter(mlir::Operation *dot) const;
+
   const LoopSchedule &schedule;
   mlir::SmallVector<mlir::Operation *> begun;
+  /// The dots that may be under way here, if this iteration has waited for one.
+  std::optional<unsigned> pending;
   /// The dots of each iteration that can be the one before, in the order in which they begin. The
   /// first is that of the steady state.
   mlir::SmallVector<mlir::SmallVector<mlir::Operation *>> before;

@@ -143,7 +143,7 @@ void ScheduledLoop::emitTile(OpBuilder &builder, Operation *load) {
 void ScheduledLoop::emitDotWait(OpBuilder &builder, Operation *dot) {
   const ScheduledOp &node = schedule.getOp(dot);
   auto work = cast<AsyncOpInterface>(dot);
-  unsigned pending = std::min(work.getMaxPendingGroups(), dots.count(dot));
+  unsigned pending = std::min(work.getMaxPendingGroups(), dots.wait(dot));
   Value result = dot->getResult(0);
   bool isAccumulator =
       llvm::all_of(result.getUses(), [](OpOperand &use) { return isAccOfDot(use); });
