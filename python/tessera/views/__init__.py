@@ -14,6 +14,7 @@ the elements stay as they are in memory:
 | `float8_e8m0` | 8 bits: 2^(code - 127); 255 is NaN | float32 |
 | `complex` | two floats: the real and the imaginary part | `Complex` |
 | `csr`, `bsr` | arrays of a sparse matrix | pointers and extents |
+| `pack_weights` | bfloat16 or int8, in a copy in the order of matrix instructions | the same, in tiles |
 
 `view` chooses by the type of an array. Arrays of JAX have no memory that may be written: the view of one
 is of a copy.
@@ -27,7 +28,7 @@ from tessera.errors import ArgumentError
 from tessera.language.sparse import SparseBSR, SparseCSR, sparse_argument
 from tessera.locks import load
 from tessera.views.elements import Complex as Complex
-from tessera.views.elements import ComplexView, Exponents, Nibbles
+from tessera.views.elements import ComplexView, Exponents, Nibbles, PackedWeights
 from tessera.wording import with_article
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "float4",
     "float8_e8m0",
     "int4",
+    "pack_weights",
     "uint4",
     "view",
 ]
@@ -245,6 +247,75 @@ def bsr(
     found = _sparse("bsr", SparseBSR, matrix, col_indices, values, shape)
     assert isinstance(found, SparseBSR)
     return found
+
+
+def pack_weights(weights: Any, tile: tuple[int, int] = (64, 16)) -> PackedWeights:
+    """A copy of a matrix for `tl.dot`, in the order of a CPU's matrix instructions.
+
+    weights: of shape (K, N) and of bfloat16 or int8, of NumPy, torch, CuPy or JAX. Strides are any:
+      torch's linear has them as `linear.weight.T`.
+    tile: the extents that the kernel loads. Zeros follow the last row and column, up to multiples of
+      them. Rows are a multiple of 2 (bfloat16) or 4 (int8), columns of 16.
+
+    Raises ArgumentError (E054) for other arrays and tiles.
+
+    Example:
+        import numpy as np
+        import tessera
+        import tessera.language as tl
+
+        @tessera.jit
+        def product(x, w, out, M: tl.constexpr, BLOCK_K: tl.constexpr, BLOCK_N: tl.constexpr):
+            column = tl.program_id(0) * BLOCK_N
+            i, k, j = tl.arange(0, M)[:, None], tl.arange(0, BLOCK_K)[None, :], tl.arange(0, BLOCK_N)
+            total = tl.zeros((M, BLOCK_N), tl.int32)
+            for row in range(0, w.rows, BLOCK_K):
+                total = tl.dot(tl.load(x + i * w.rows + row + k), w.load(row, column, BLOCK_K, BLOCK_N), total)
+            tl.store(out + i * w.cols + column + j[None, :], total)
+
+        x, weights = np.ones((16, 128), np.int8), np.ones((128, 64), np.int8)
+        out = np.zeros((16, 64), np.int32)
+        packed = tessera.views.pack_weights(weights, tile=(128, 32))
+        product[(2,)](x, packed, out, M=16, BLOCK_K=128, BLOCK_N=32)
+        assert (out == 128).all()
+    """
+    name = _dtype_name("pack_weights", weights)
+    steps = {"bfloat16": 2, "int8": 4}.get(name)
+    if steps is None:
+        raise _refuse("pack_weights", weights, "bfloat16 or int8")
+    if weights.ndim != 2:
+        raise ArgumentError(
+            "E054",
+            f"`tessera.views.pack_weights` got an array of shape {tuple(weights.shape)}",
+            "pass a matrix of K rows and N columns",
+        )
+    is_pair = isinstance(tile, (tuple, list)) and len(tile) == 2
+    if not is_pair or any(
+        not isinstance(size, int) or size <= 0 or size % unit
+        for size, unit in zip(tile, (steps, 16))
+    ):
+        raise ArgumentError(
+            "E054",
+            f"`tessera.views.pack_weights` got the tile {tile!r} for elements of {name}",
+            f"pass a multiple of {steps} rows and one of 16 columns",
+        )
+    rows, cols = (-(-extent // size) * size for extent, size in zip(weights.shape, tile))
+    shape = (rows // steps, steps, cols // 16, 16)
+    order = (2, 0, 3, 1)
+    behind = [(0, rows - weights.shape[0]), (0, cols - weights.shape[1])]
+    library = _library_of(weights)
+    if library == "torch":
+        if behind != [(0, 0), (0, 0)]:
+            pad = load("torch").nn.functional.pad
+            weights = pad(weights, [behind[1][0], behind[1][1], behind[0][0], behind[0][1]])
+        packed = weights.detach().reshape(shape).permute(order).contiguous()
+    else:
+        module: Any = load("jax.numpy" if library == "jax" else library)
+        padded = module.pad(weights, behind) if behind != [(0, 0), (0, 0)] else weights
+        packed = padded.reshape(shape).transpose(order)
+        if library != "jax":  # whose arrays are dense
+            packed = module.ascontiguousarray(packed)
+    return PackedWeights(packed, rows, cols, steps)
 
 
 _BY_DTYPE = {

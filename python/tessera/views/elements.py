@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Views in kernels: aggregates that load and store elements of 4 bits, powers of 2 and complex numbers."""
+"""Views in kernels: aggregates that load and store elements of 4 bits, powers of 2 and complex numbers,
+and load tiles of packed weights."""
 
 from __future__ import annotations
 
@@ -239,3 +240,48 @@ class ComplexView:
         else:
             tl.store(place, value, mask=mask)
             tl.store(place + 1, tl.zeros_like(offsets), mask=mask)
+
+
+# --- Packed weights -------------------------------------------------------------------------
+
+# A CPU's matrix instruction multiplies words of 32 bits, each of which holds neighbours along k of one
+# column. A panel has 16 columns, whose words are a cache line. So a panel is one stream. The compiler
+# for CPUs finds the load of a tile, and reads the words in place (docs/Limits.md, Packed weights).
+
+
+@aggregate
+class PackedWeights:
+    """A matrix of K rows and N columns as `pack_weights` packs it."""
+
+    data: tl.tensor
+    """A pointer to (panels, words, 16, steps) elements."""
+    rows: tl.tensor
+    """K, with the zeros behind the last row."""
+    cols: tl.tensor
+    """N, with the zeros behind the last column."""
+    steps: tl.constexpr
+    """Rows of a word: 4 of int8, 2 of bfloat16."""
+
+    @jit
+    def load(self, row, column, BLOCK_K: tl.constexpr, BLOCK_N: tl.constexpr):
+        """The tile of BLOCK_K rows and BLOCK_N columns that begins at a row and a column.
+
+        The row is a multiple of `steps`, and so is BLOCK_K. The column is a multiple of 16. BLOCK_N is
+        one whose quotient is an extent that `tl.arange` takes. The tile lies within the padded matrix.
+        """
+        tl.static_assert(BLOCK_K % self.steps == 0, "BLOCK_K has to be a multiple of w.steps")
+        tl.static_assert(BLOCK_N % 16 == 0, "BLOCK_N has to be a multiple of 16")
+        tl.device_assert(row % self.steps == 0, "a row that begins a tile is a multiple of w.steps")
+        tl.device_assert(column % 16 == 0, "a column that begins a tile is a multiple of 16")
+        tl.device_assert((row >= 0) & (row + BLOCK_K <= self.rows), "the tile ends behind w.rows")
+        tl.device_assert(
+            (column >= 0) & (column + BLOCK_N <= self.cols), "the tile ends behind w.cols"
+        )
+        panels = column // 16 + tl.arange(0, BLOCK_N // 16)
+        words = row // self.steps + tl.arange(0, BLOCK_K // self.steps)
+        # A matrix may have more than 2^31 elements.
+        first = panels.to(tl.int64) * (self.rows // self.steps)
+        lines = (first[:, None] + words[None, :]) * (16 * self.steps)
+        columns = tl.arange(0, 16)[:, None] * self.steps + tl.arange(0, self.steps)[None, :]
+        tile = tl.load(self.data + lines[:, :, None, None] + columns[None, None, :, :])
+        return tl.reshape(tl.permute(tile, (1, 3, 0, 2)), (BLOCK_K, BLOCK_N))

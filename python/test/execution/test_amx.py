@@ -15,6 +15,7 @@ import pytest
 from execution.running import draw, host_has, make_kernel
 from execution.test_dot import dot
 from execution.test_dot_instructions import check_bytes
+from execution.test_packed_weights import REMARK, check_product
 
 import tessera
 from tessera import _C
@@ -157,6 +158,15 @@ def test_iterations_share_a_dot(rng) -> None:
         assert any("dot of 32x256" in text for text in compiled.metadata["remarks"])
         want = a.astype(np.float64) @ b.astype(np.float64)
         np.testing.assert_allclose(c, want, rtol=1e-4, atol=1e-4)
+
+
+# Whole registers; a single row of registers, whose columns take turns; rows that fill none.
+@pytest.mark.parametrize("rows, block", [(64, 32), (16, 16), (5, 8)])
+@pytest.mark.parametrize("dtype", ["int8", "bfloat16"])
+def test_packed_weights(rng, dtype: str, rows: int, block: int) -> None:
+    shape, tile = (rows, 112, 192), (block, 128, 128)
+    (remark,) = check_product(rng, dtype, shape, tile, **OPTIONS)
+    assert REMARK in remark and (BYTES if dtype == "int8" else BF16) in remark
 
 
 def test_not_with_deterministic(rng) -> None:

@@ -374,3 +374,16 @@ def test_constant_offsets() -> None:
     x = views.int4(np.array([0x21, 0x83], np.uint8))
     first[(1,)](x, views.float8_e8m0(codes), views.complex(parts), out)
     assert (out[0], codes.tolist(), parts.tolist()) == (-8, [7, 7], [0, 5])
+
+
+def test_packed_weights_of_each_library() -> None:
+    torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+    weights = np.arange(6 * 18, dtype=np.int8).reshape(6, 18)
+    want = np.zeros((8, 32), np.int8)
+    want[:6, :18] = weights
+    for array in (weights, torch.from_numpy(weights), jax.numpy.asarray(weights)):
+        packed = views.pack_weights(array, tile=(8, 32))
+        assert type(packed.data) is type(array)
+        words = np.asarray(packed.data)
+        assert (packed.rows, packed.cols, words.shape) == (8, 32, (2, 2, 16, 4))
+        np.testing.assert_array_equal(words.transpose(1, 3, 0, 2).reshape(8, 32), want)

@@ -10,6 +10,10 @@
 // registers has a block of one by four instead. Floats of 8 bits, which bf16 holds exactly, are
 // converted when they are packed, and so is a. The registers have the same configuration for all
 // dots. LowerPrograms loads it once for all programs of a thread.
+//
+// Words of b that were packed ahead are loaded from the user's memory. Then few rows are worth a
+// register, too: a and the sums are copied to buffers of whole registers. Rows behind the last one
+// may have any values there, since no other row depends on them.
 
 #include "AMXDot.h"
 
@@ -42,36 +46,56 @@ struct Matrix {
 
 class AMXDotEmitter : DotLoops {
 public:
-  AMXDotEmitter(strips::DotOp dot, const AMXInstruction &instruction, const HostMachine &machine)
-      : DotLoops(dot), instruction(instruction), steps(instruction.steps) {
+  AMXDotEmitter(strips::DotOp dot, const AMXInstruction &instruction, const HostMachine &machine,
+                const PackedPanels *panels)
+      : DotLoops(dot), instruction(instruction), panels(panels), steps(instruction.steps) {
     auto aType = cast<MemRefType>(dot.getA().getType());
     auto bType = cast<MemRefType>(dot.getB().getType());
-    rowTiles = aType.getDimSize(0) / kRows;
+    M = aType.getDimSize(0);
+    rowTiles = llvm::divideCeil(M, kRows);
     words = aType.getDimSize(1) / steps;
     columnTiles = bType.getDimSize(1) / kWords;
     blockRows = rowTiles == 1 ? 1 : 2;
     blockColumns = std::min<int64_t>(columnTiles, rowTiles == 1 ? 4 : 2);
     depth = std::min(words, getPanelWords(machine, blockColumns));
+    // Words that are read once need not stay in the cache.
+    if (panels && rowTiles <= blockRows)
+      depth = words;
   }
 
   int64_t emit(int64_t offset) {
     int64_t begin = offset;
-    packedB = reserve({depth, blockColumns * kWords}, b.getI32Type(), offset);
-    if (isConverted(dot.getA()))
-      packedA = reserve({rowTiles * kRows, depth * steps}, b.getBF16Type(), offset);
+    if (!panels) {
+      packedB = reserve({depth, blockColumns * kWords}, b.getI32Type(), offset);
+      ofB = describe(packedB);
+    }
+    bool isPadded = M % kRows != 0;
+    if (isPadded || isConverted(dot.getA())) {
+      Type element = cast<MemRefType>(dot.getA().getType()).getElementType();
+      packedA = reserve({rowTiles * kRows, depth * steps},
+                        isConverted(dot.getA()) ? b.getBF16Type() : element, offset);
+    }
+    Value sums = dot.getAcc();
+    if (isPadded) {
+      auto type = cast<MemRefType>(sums.getType());
+      sums = reserve({rowTiles * kRows, columnTiles * kWords}, type.getElementType(), offset);
+      copySums(dot.getAcc(), sums);
+    }
     ofA = describe(packedA ? packedA : dot.getA());
-    ofB = describe(packedB);
-    ofAcc = describe(dot.getAcc());
+    ofAcc = describe(sums);
     forEachBlock(words, depth, [&](Value word, int64_t count) {
       if (packedA)
         packA(word, count);
       forEachBlock(columnTiles, blockColumns, [&](Value column, int64_t columns) {
-        packB(word, column, columns, count);
+        if (packedB)
+          packB(word, column, columns, count);
         forEachBlock(rowTiles, blockRows, [&](Value row, int64_t rows) {
           emitBlock(word, row, column, rows, columns, count);
         });
       });
     });
+    if (isPadded)
+      copySums(sums, dot.getAcc());
     dot->getParentOfType<FunctionOpInterface>()->setAttr(strips::kTileRegistersAttr,
                                                          b.getUnitAttr());
     dot.erase();
@@ -125,6 +149,18 @@ private:
   void loadTile(int64_t tile, const Matrix &matrix, Value row, Value column) {
     call("llvm.x86.tileloadd64", {number(tile), at(matrix, row, column), matrix.stride});
   }
+  /// Words of b from `word` of the dot on, which is `packedWord` of what is packed.
+  void loadTileOfB(int64_t tile, Value word, Value packedWord, Value column, int64_t offset) {
+    if (!panels) {
+      loadTile(tile, ofB, packedWord, index(offset * kWords));
+      return;
+    }
+    Value address =
+        panels->getAddress(b, loc, add(word, packedWord), times(add(column, offset), kWords));
+    auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+    call("llvm.x86.tileloadd64",
+         {number(tile), LLVM::IntToPtrOp::create(b, loc, pointer, address), panels->wordBytes});
+  }
   void storeTile(int64_t tile, const Matrix &matrix, Value row, Value column) {
     call("llvm.x86.tilestored64", {number(tile), at(matrix, row, column), matrix.stride});
   }
@@ -166,7 +202,7 @@ private:
   /// All rows of a, `count` words from `word` on.
   void packA(Value word, int64_t count) {
     int64_t width = kWords * steps;
-    forEach(0, rowTiles * kRows, 1, [&](Value row) {
+    forEach(0, M, 1, [&](Value row) {
       forEach(0, count * steps, width, [&](Value k) {
         Value elements = loadElements(dot.getA(), row, add(times(word, steps), k), width);
         vector::StoreOp::create(b, loc, elements, packedA, ValueRange{row, k});
@@ -185,6 +221,17 @@ private:
       auto type = VectorType::get(width, b.getI32Type());
       Value packed = vector::BitCastOp::create(b, loc, type, interleave(rows));
       vector::StoreOp::create(b, loc, packed, packedB, ValueRange{at, index(0)});
+    });
+  }
+
+  /// Copies the rows of the result.
+  void copySums(Value from, Value to) {
+    auto type = VectorType::get(kWords, cast<MemRefType>(from.getType()).getElementType());
+    forEach(0, M, 1, [&](Value row) {
+      forEach(0, columnTiles * kWords, kWords, [&](Value column) {
+        Value sums = vector::LoadOp::create(b, loc, type, from, ValueRange{row, column});
+        vector::StoreOp::create(b, loc, sums, to, ValueRange{row, column});
+      });
     });
   }
 
@@ -207,7 +254,7 @@ private:
       // Columns of b take turns in the registers that remain.
       for (int64_t c = 0; c < columns; ++c) {
         int64_t tile = firstB + c % (AMXInstruction::kRegisters - firstB);
-        loadTile(tile, ofB, k, index(c * kWords));
+        loadTileOfB(tile, word, k, column, c);
         for (int64_t r = 0; r < rows; ++r)
           call(instruction.intrinsic, {number(r * columns + c), number(firstA + r), number(tile)});
       }
@@ -218,23 +265,25 @@ private:
   }
 
   const AMXInstruction &instruction;
-  int64_t steps;                        ///< elements of a word
+  const PackedPanels *panels; ///< of b; null: it is packed here
+  int64_t steps;              ///< elements of a word
+  int64_t M;
   int64_t rowTiles, columnTiles, words; ///< of the dot
   int64_t blockRows, blockColumns;      ///< of a block, in registers
   int64_t depth;                        ///< words of k that are packed at a time
-  Value packedA, packedB;               ///< of a: null if it is read in place
+  Value packedA, packedB;               ///< null if they are read in place
   Matrix ofA, ofB, ofAcc;
 };
 
 } // namespace
 
 const AMXInstruction *findAMXInstruction(strips::DotOp dot, const HostMachine &machine,
-                                         bool deterministic) {
+                                         bool deterministic, bool isPacked) {
   auto a = cast<MemRefType>(dot.getA().getType()), b = cast<MemRefType>(dot.getB().getType());
   Type accumulator = cast<MemRefType>(dot.getAcc().getType()).getElementType();
   auto fits = [&](const AMXInstruction *instruction) {
-    return instruction && a.getDimSize(0) % kRows == 0 && b.getDimSize(1) % kWords == 0 &&
-           a.getDimSize(1) % (kWords * instruction->steps) == 0;
+    return instruction && (isPacked || a.getDimSize(0) % kRows == 0) &&
+           b.getDimSize(1) % kWords == 0 && a.getDimSize(1) % (kWords * instruction->steps) == 0;
   };
   if (a.getElementType().isInteger(8) && b.getElementType().isInteger(8) &&
       accumulator.isInteger(32) && fits(machine.int8AMX))
@@ -253,8 +302,8 @@ int64_t getAMXDepth(const AMXInstruction &instruction, const HostMachine &machin
 }
 
 int64_t emitAMXDot(strips::DotOp dot, const AMXInstruction &instruction, const HostMachine &machine,
-                   int64_t scratchOffset) {
-  return AMXDotEmitter(dot, instruction, machine).emit(scratchOffset);
+                   const PackedPanels *panels, int64_t scratchOffset) {
+  return AMXDotEmitter(dot, instruction, machine, panels).emit(scratchOffset);
 }
 
 } // namespace tessera

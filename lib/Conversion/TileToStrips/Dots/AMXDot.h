@@ -5,6 +5,7 @@
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_AMXDOT_H
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_AMXDOT_H
 
+#include "PackedWeights.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
 #include "tessera/Machine/HostMachine.h"
 
@@ -12,18 +13,19 @@ namespace tessera {
 
 /// The instruction on tile registers that does a dot, if the machine has one: for its types, and
 /// extents that fill whole registers. With `deterministic`, floats get none, since the order of its
-/// sums is its own, and it flushes denormal numbers.
+/// sums is its own, and it flushes denormal numbers. `isPacked`: b was packed ahead, so that rows
+/// need not fill registers.
 const AMXInstruction *findAMXInstruction(strips::DotOp dot, const HostMachine &machine,
-                                         bool deterministic);
+                                         bool deterministic, bool isPacked = false);
 
 /// Elements of k that are packed at a time. A longer dot loads and stores its sums again.
 int64_t getAMXDepth(const AMXInstruction &instruction, const HostMachine &machine);
 
 /// Writes the loops of a dot in place of it, and marks its function as one that needs the registers
 /// configured. Packed operands go to the scratch arena from `scratchOffset` on; returns how many
-/// bytes of it they take.
+/// bytes of it they take. `panels`: of a packed b; null: it is packed here.
 int64_t emitAMXDot(strips::DotOp dot, const AMXInstruction &instruction, const HostMachine &machine,
-                   int64_t scratchOffset);
+                   const PackedPanels *panels, int64_t scratchOffset);
 
 } // namespace tessera
 

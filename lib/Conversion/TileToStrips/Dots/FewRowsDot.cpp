@@ -18,6 +18,7 @@
 #include "FewRowsDot.h"
 
 #include "DotLoops.h"
+#include "DotOperands.h"
 #include "Grouping/CostModel.h"
 #include "Nests/StripEmitter.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -98,24 +99,6 @@ bool isDecoded(Value value, Value &source, unsigned depth = 0) {
          });
 }
 
-/// True if nothing between two operations of one block may write what a group loads or reads.
-/// Memory of a buffer may be that of others once it has been read.
-bool isUnwrittenBetween(Operation *first, Operation *last, bool readsBuffer) {
-  for (Operation *op = first->getNextNode(); op != last; op = op->getNextNode()) {
-    WalkResult result = op->walk([&](Operation *inner) {
-      // Buffers are not the user's memory.
-      bool isHarmless = isa<strips::ReadOp, tile::LoadOp>(inner) ||
-                        (!readsBuffer && isa<strips::WriteOp, strips::DotOp>(inner)) ||
-                        inner->hasTrait<OpTrait::HasRecursiveMemoryEffects>() ||
-                        isMemoryEffectFree(inner);
-      return isHarmless ? WalkResult::advance() : WalkResult::interrupt();
-    });
-    if (result.wasInterrupted())
-      return false;
-  }
-  return true;
-}
-
 /// Elements that are in memory as they are in registers.
 bool isPlain(Type element) { return element.isInteger(8) || element.isBF16() || element.isF16(); }
 
@@ -127,7 +110,6 @@ public:
   std::optional<FewRowsDot> find(strips::DotOp dot);
 
 private:
-  strips::WriteOp findWrite(strips::DotOp dot);
   tile::LoadOp findLoad(Value source, strips::DotOp dot);
   bool liesAlongK(tile::LoadOp load);
 
@@ -135,36 +117,6 @@ private:
   bool deterministic;
   AccessAnalysis access;
 };
-
-/// The write that a dot reads b from, if each write of this buffer is read by one dot alone.
-strips::WriteOp Finder::findWrite(strips::DotOp dot) {
-  if (!dot.getB().getDefiningOp<strips::ScratchOp>())
-    return {};
-  DenseMap<Operation *, strips::WriteOp> writers;
-  unsigned dots = 0;
-  for (OpOperand &use : dot.getB().getUses()) {
-    if (auto write = dyn_cast<strips::WriteOp>(use.getOwner()))
-      writers[write->getParentOp()] = write;
-    else if (auto other = dyn_cast<strips::DotOp>(use.getOwner());
-             other && other.getA() != dot.getB() && other.getAcc() != dot.getB())
-      ++dots;
-    else
-      return {};
-  }
-  if (dots != writers.size())
-    return {};
-  for (Operation *op = dot->getPrevNode(); op; op = op->getPrevNode()) {
-    if (strips::WriteOp write = writers.lookup(op))
-      return write;
-    bool reads =
-        op->walk([&](strips::DotOp other) {
-            return other.getB() == dot.getB() ? WalkResult::interrupt() : WalkResult::advance();
-          }).wasInterrupted();
-    if (reads)
-      return {};
-  }
-  return {};
-}
 
 std::optional<FewRowsDot> Finder::find(strips::DotOp dot) {
   std::optional<Step> step = chooseStep(dot, machine, deterministic);
@@ -174,7 +126,7 @@ std::optional<FewRowsDot> Finder::find(strips::DotOp dot) {
   auto aType = cast<MemRefType>(dot.getA().getType());
   if (!aType.getLayout().isIdentity() || !dot.getAcc().getDefiningOp<strips::ScratchOp>())
     return std::nullopt;
-  strips::WriteOp write = findWrite(dot);
+  strips::WriteOp write = findWriteOfB(dot);
   if (!write)
     return std::nullopt;
   // Not an index map: the loops are for this one order.
@@ -754,18 +706,7 @@ FewRowsDots findFewRowsDots(Operation *func, const HostMachine &machine, bool de
     if (std::optional<FewRowsDot> found = finder.find(dot))
       groups[found->group].push_back(*found);
   });
-  // A group does nothing but write for these dots.
-  groups.remove_if([](auto &entry) {
-    strips::GroupOp group = entry.first;
-    size_t writes = 0;
-    bool onlyWrites = group->getNumResults() == 0;
-    for (Operation &op : group.getBody().front().without_terminator()) {
-      writes += isa<strips::WriteOp>(op);
-      onlyWrites &= isa<strips::WriteOp, strips::ReadOp, tile::LoadOp>(op) ||
-                    (isPure(&op) && isa<RankedTensorType>(op.getResult(0).getType()));
-    }
-    return !onlyWrites || writes != entry.second.size();
-  });
+  groups.remove_if([](auto &entry) { return !writesOnlyFor(entry.first, entry.second.size()); });
   return groups;
 }
 

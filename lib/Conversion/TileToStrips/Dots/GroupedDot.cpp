@@ -5,7 +5,8 @@
 // instruction, and the loops are those of f32 with a word for an element.
 //
 // The int8 instruction needs one unsigned operand. Adding 128 to a adds 128 times the sum of a
-// column of b to each result. The block starts from minus that.
+// column of b to each result. The block starts from minus that. Words of b that were packed ahead
+// are read from the user's memory.
 
 #include "GroupedDot.h"
 
@@ -23,9 +24,10 @@ namespace {
 class GroupedDotEmitter : DotLoops {
 public:
   GroupedDotEmitter(strips::DotOp dot, const DotInstruction &instruction,
-                    const HostMachine &machine)
-      : DotLoops(dot), instruction(instruction), isShifted(instruction.isLhsUnsigned),
-        group(instruction.steps), lanes(machine.vectorBits / 32) {
+                    const HostMachine &machine, const PackedPanels *panels)
+      : DotLoops(dot), instruction(instruction), panels(panels),
+        isShifted(instruction.isLhsUnsigned), group(instruction.steps),
+        lanes(machine.vectorBits / 32) {
     auto aType = cast<MemRefType>(dot.getA().getType());
     M = aType.getDimSize(0);
     words = aType.getDimSize(1) / this->group;
@@ -34,12 +36,16 @@ public:
     block = chooseBlock(machine, M, std::max<int64_t>(1, N / lanes));
     panelColumns = std::min(N, block.vectors * lanes);
     depth = chooseDepth(machine, words, panelColumns * 4);
+    // Words that are read once need not stay in the cache.
+    if (panels && M <= block.rows)
+      depth = words;
   }
 
   int64_t emit(int64_t offset) {
     int64_t begin = offset;
     packedA = reserve({M, depth}, b.getI32Type(), offset);
-    packedB = reserve({depth, panelColumns}, b.getI32Type(), offset);
+    if (!panels)
+      packedB = reserve({depth, panelColumns}, b.getI32Type(), offset);
     if (isShifted)
       corrections = reserve({1, panelColumns}, b.getI32Type(), offset);
     forEachBlock(words, depth, [&](Value word, int64_t steps) { emitDepth(word, steps); });
@@ -100,29 +106,75 @@ private:
     });
   }
 
+  /// The words of a vector of columns, in memory that is packed here or was packed ahead.
+  class Column {
+  public:
+    Column(GroupedDotEmitter &emitter, Value word, Value column, int64_t first, int64_t width)
+        : emitter(emitter), first(first), width(width) {
+      if (emitter.panels)
+        address =
+            emitter.panels->getAddress(emitter.b, emitter.loc, word, emitter.add(column, first));
+    }
+    Value load(Value at) const {
+      OpBuilder &b = emitter.b;
+      Location loc = emitter.loc;
+      auto type = VectorType::get(width, b.getI32Type());
+      if (!address)
+        return vector::LoadOp::create(b, loc, type, emitter.packedB,
+                                      ValueRange{at, emitter.index(first)});
+      Value words = arith::IndexCastOp::create(b, loc, b.getI64Type(), at);
+      Value bytes = arith::MulIOp::create(b, loc, words, emitter.panels->wordBytes);
+      Value sum = arith::AddIOp::create(b, loc, address, bytes);
+      auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+      unsigned alignment = 4 / emitter.group;
+      return LLVM::LoadOp::create(b, loc, type, LLVM::IntToPtrOp::create(b, loc, pointer, sum),
+                                  alignment);
+    }
+
+  private:
+    GroupedDotEmitter &emitter;
+    int64_t first, width;
+    Value address; ///< null: in packedB
+  };
+
+  /// A loop over `steps` words that carries values.
+  scf::ForOp forEachWord(int64_t steps, ValueRange initial,
+                         function_ref<SmallVector<Value>(Value, ValueRange)> body) {
+    return scf::ForOp::create(b, loc, index(0), index(steps), index(1), initial,
+                              [&](OpBuilder &inner, Location, Value at, ValueRange carried) {
+                                OpBuilder::InsertionGuard guard(b);
+                                b.restoreInsertionPoint(inner.saveInsertionPoint());
+                                scf::YieldOp::create(b, loc, body(at, carried));
+                              });
+  }
+
+  /// Packs words of b, if that was not done ahead, and sums up the elements of its columns where a
+  /// is shifted.
   void packB(Value word, Value column, int64_t columns, int64_t width, int64_t steps) {
+    if (panels && !isShifted)
+      return;
     for (int64_t first = 0; first < columns; first += width) {
       auto type = VectorType::get(width, b.getI32Type());
-      SmallVector<Value> accumulators;
+      SmallVector<Value> sums;
       if (isShifted)
-        accumulators.push_back(splat(type, 0));
-      auto body = [&](Value at, ValueRange carried) -> SmallVector<Value> {
+        sums.push_back(splat(type, 0));
+      Column source(*this, word, column, first, width);
+      auto pack = [&](Value at) -> Value {
         SmallVector<Value> rows;
         for (int64_t i = 0; i < group; ++i)
           rows.push_back(
               loadBits(dot.getB(), add(times(add(word, at), group), i), add(column, first), width));
         Value packed = vector::BitCastOp::create(b, loc, type, interleave(rows));
         vector::StoreOp::create(b, loc, packed, packedB, ValueRange{at, index(first)});
-        if (!isShifted)
-          return {};
-        return {multiply(carried[0], splat(type, 0x01010101), packed)};
+        return packed;
       };
-      auto loop = scf::ForOp::create(b, loc, index(0), index(steps), index(1), accumulators,
-                                     [&](OpBuilder &inner, Location, Value at, ValueRange carried) {
-                                       OpBuilder::InsertionGuard guard(b);
-                                       b.restoreInsertionPoint(inner.saveInsertionPoint());
-                                       scf::YieldOp::create(b, loc, body(at, carried));
-                                     });
+      auto loop = forEachWord(steps, sums, [&](Value at, ValueRange carried) {
+        Value packed = panels ? source.load(at) : pack(at);
+        SmallVector<Value> next;
+        if (isShifted)
+          next.push_back(multiply(carried[0], splat(type, 0x01010101), packed));
+        return next;
+      });
       if (isShifted) {
         Value correction = arith::MulIOp::create(b, loc, loop.getResult(0), splat(type, -128));
         vector::StoreOp::create(b, loc, correction, corrections,
@@ -134,12 +186,12 @@ private:
   void emitPanel(Value word, Value column, int64_t vectors, int64_t width, int64_t steps) {
     packB(word, column, vectors * width, width, steps);
     forEachBlock(M, block.rows, [&](Value row, int64_t rows) {
-      emitBlock(row, column, rows, vectors, width, steps);
+      emitBlock(word, row, column, rows, vectors, width, steps);
     });
   }
 
   /// One block of the result.
-  void emitBlock(Value row, Value column, int64_t rows, int64_t vectors, int64_t width,
+  void emitBlock(Value word, Value row, Value column, int64_t rows, int64_t vectors, int64_t width,
                  int64_t steps) {
     auto accumulatorType = VectorType::get(width, accumulatorElement);
     auto at = [&](int64_t r, int64_t v) {
@@ -156,24 +208,22 @@ private:
         }
         accumulators.push_back(accumulator);
       }
-    auto loop = scf::ForOp::create(
-        b, loc, index(0), index(steps), index(1), accumulators,
-        [&](OpBuilder &inner, Location, Value k, ValueRange carried) {
-          OpBuilder::InsertionGuard guard(b);
-          b.restoreInsertionPoint(inner.saveInsertionPoint());
-          auto type = VectorType::get(width, b.getI32Type());
-          SmallVector<Value> columns, next(carried);
-          for (int64_t v = 0; v < vectors; ++v)
-            columns.push_back(
-                vector::LoadOp::create(b, loc, type, packedB, ValueRange{k, index(v * width)}));
-          for (int64_t r = 0; r < rows; ++r) {
-            Value scalar = memref::LoadOp::create(b, loc, packedA, ValueRange{add(row, r), k});
-            Value repeated = vector::BroadcastOp::create(b, loc, type, scalar);
-            for (int64_t v = 0; v < vectors; ++v)
-              next[r * vectors + v] = multiply(next[r * vectors + v], repeated, columns[v]);
-          }
-          scf::YieldOp::create(b, loc, next);
-        });
+    SmallVector<Column> columns;
+    for (int64_t v = 0; v < vectors; ++v)
+      columns.emplace_back(*this, word, column, v * width, width);
+    auto loop = forEachWord(steps, accumulators, [&](Value k, ValueRange carried) {
+      SmallVector<Value> ofB, next(carried);
+      for (const Column &vector : columns)
+        ofB.push_back(vector.load(k));
+      auto type = VectorType::get(width, b.getI32Type());
+      for (int64_t r = 0; r < rows; ++r) {
+        Value scalar = memref::LoadOp::create(b, loc, packedA, ValueRange{add(row, r), k});
+        Value repeated = vector::BroadcastOp::create(b, loc, type, scalar);
+        for (int64_t v = 0; v < vectors; ++v)
+          next[r * vectors + v] = multiply(next[r * vectors + v], repeated, ofB[v]);
+      }
+      return next;
+    });
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t v = 0; v < vectors; ++v)
         vector::StoreOp::create(b, loc, loop.getResult(r * vectors + v), dot.getAcc(), at(r, v));
@@ -194,7 +244,8 @@ private:
   }
 
   const DotInstruction &instruction;
-  bool isShifted; ///< a is moved up to where bytes are unsigned
+  const PackedPanels *panels; ///< of b; null: it is packed here
+  bool isShifted;             ///< a is moved up to where bytes are unsigned
   int64_t group, lanes;
   int64_t M, N, words; ///< words: K in words
   int64_t depth;       ///< words of k that are packed at a time
@@ -224,8 +275,9 @@ const DotInstruction *findDotInstruction(strips::DotOp dot, const HostMachine &m
 }
 
 int64_t emitGroupedDot(strips::DotOp dot, const DotInstruction &instruction,
-                       const HostMachine &machine, int64_t scratchOffset) {
-  return GroupedDotEmitter(dot, instruction, machine).emit(scratchOffset);
+                       const HostMachine &machine, const PackedPanels *panels,
+                       int64_t scratchOffset) {
+  return GroupedDotEmitter(dot, instruction, machine, panels).emit(scratchOffset);
 }
 
 } // namespace tessera

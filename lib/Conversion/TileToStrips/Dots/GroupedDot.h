@@ -5,6 +5,7 @@
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_GROUPEDDOT_H
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_GROUPEDDOT_H
 
+#include "PackedWeights.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
 #include "tessera/Machine/HostMachine.h"
 
@@ -17,9 +18,11 @@ const DotInstruction *findDotInstruction(strips::DotOp dot, const HostMachine &m
                                          bool deterministic);
 
 /// Writes the loops of a dot in place of it. Packed operands go to the scratch arena
-/// from `scratchOffset` on; returns how many bytes of it they take.
+/// from `scratchOffset` on; returns how many bytes of it they take. `panels`: of a packed b; null:
+/// it is packed here.
 int64_t emitGroupedDot(strips::DotOp dot, const DotInstruction &instruction,
-                       const HostMachine &machine, int64_t scratchOffset);
+                       const HostMachine &machine, const PackedPanels *panels,
+                       int64_t scratchOffset);
 
 } // namespace tessera
 

@@ -14,6 +14,7 @@
 #include "Grouping/CostModel.h"
 #include "MatrixDot.h"
 #include "MergeDots.h"
+#include "PackedWeights.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "tessera/Conversion/TileArith/TotalArith.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"
@@ -345,10 +346,15 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
     for (auto &[group, few] : fewRows)
       for (const FewRowsDot &found : few)
         llvm::erase(dots, found.dot);
+    auto packed = findPackedDots(getOperation(), *machine, deterministic);
+    SmallPtrSet<Operation *, 4> packedDots;
+    for (auto &[group, found] : packed)
+      for (const PackedDot &entry : found)
+        packedDots.insert(entry.dot);
     // First, since what is collected outlives the scratch of other dots.
     SmallPtrSet<Operation *, 4> singles;
     for (strips::DotOp &dot : dots) {
-      std::optional<LoopDot> found = findLoopDot(dot);
+      std::optional<LoopDot> found = packedDots.contains(dot) ? std::nullopt : findLoopDot(dot);
       int64_t count = found ? chooseIterations(dot, *machine, deterministic) : 1;
       if (count < 2)
         continue;
@@ -367,19 +373,25 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
           remarkOn(found.dot) << named("instruction", StringRef("multiply-adds along k"))
                               << ", since a has few rows; b is read in place";
     emitFewRowsDots(fewRows, *machine, getScratch);
+    auto allPanels = emitPanels(packed);
     for (strips::DotOp dot : dots) {
       bool remarks = this->remarks && !singles.contains(dot);
       for (Value operand : {dot.getA(), dot.getB(), dot.getAcc()})
         if (failed(checkOperand(dot, operand)))
           return signalPassFailure();
       auto &[begin, size] = getScratch(dot);
-      if (const AMXInstruction *instruction = findAMXInstruction(dot, *machine, deterministic)) {
+      auto found = allPanels.find(dot);
+      const PackedPanels *panels = found == allPanels.end() ? nullptr : &found->second;
+      StringRef operands = panels ? "; b was packed ahead, and is read in place" : "";
+      if (const AMXInstruction *instruction =
+              findAMXInstruction(dot, *machine, deterministic, panels)) {
         if (remarks) {
           remarkOn(dot) << named("instruction", instruction->intrinsic) << ", "
                         << named("depth", instruction->steps * AMXInstruction::kWords)
-                        << " steps of k of 16 rows and 16 columns at once, in tile registers";
+                        << " steps of k of 16 rows and 16 columns at once, in tile registers"
+                        << operands;
         }
-        size = std::max(size, emitAMXDot(dot, *instruction, *machine, begin));
+        size = std::max(size, emitAMXDot(dot, *instruction, *machine, panels, begin));
         continue;
       }
       if (const MatrixInstruction *instruction = findMatrixInstruction(dot, *machine)) {
@@ -395,9 +407,9 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
         if (remarks) {
           remarkOn(dot) << named("instruction", instruction->getIntrinsic(machine->vectorBits))
                         << ", " << named("depth", instruction->steps)
-                        << " steps of k at once, on packed operands";
+                        << " steps of k at once, on packed operands" << operands;
         }
-        size = std::max(size, emitGroupedDot(dot, *instruction, *machine, begin));
+        size = std::max(size, emitGroupedDot(dot, *instruction, *machine, panels, begin));
         continue;
       }
       DotEmitter emitter(dot, *machine, !deterministic);
