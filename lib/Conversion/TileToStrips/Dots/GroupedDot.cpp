@@ -5,8 +5,10 @@
 // instruction, and the loops are those of f32 with a word for an element.
 //
 // The int8 instruction needs one unsigned operand. Adding 128 to a adds 128 times the sum of a
-// column of b to each result. The block starts from minus that. Words of b that were packed ahead
-// are read from the user's memory.
+// column of b to each result. The block starts from minus that.
+//
+// Words of b that were packed ahead are read from the user's memory. Few rows read them once, so
+// 128 is added to b in registers then, and the sums are those of rows of a.
 
 #include "GroupedDot.h"
 
@@ -34,11 +36,14 @@ public:
     N = cast<MemRefType>(dot.getB().getType()).getDimSize(1);
     accumulatorElement = cast<MemRefType>(dot.getAcc().getType()).getElementType();
     block = chooseBlock(machine, M, std::max<int64_t>(1, N / lanes));
+    if (panels)
+      chooseFewRows(machine);
     panelColumns = std::min(N, block.vectors * lanes);
     depth = chooseDepth(machine, words, panelColumns * 4);
     // Words that are read once need not stay in the cache.
     if (panels && M <= block.rows)
       depth = words;
+    shiftsB = isShifted && panels && M <= block.rows && words % lanes == 0;
   }
 
   int64_t emit(int64_t offset) {
@@ -47,13 +52,26 @@ public:
     if (!panels)
       packedB = reserve({depth, panelColumns}, b.getI32Type(), offset);
     if (isShifted)
-      corrections = reserve({1, panelColumns}, b.getI32Type(), offset);
+      corrections = reserve({1, shiftsB ? M : panelColumns}, b.getI32Type(), offset);
     forEachBlock(words, depth, [&](Value word, int64_t steps) { emitDepth(word, steps); });
     dot.erase();
     return offset - begin;
   }
 
 private:
+  /// A block of all rows, if they are few, so that words of b are read from memory once.
+  void chooseFewRows(const HostMachine &machine) {
+    constexpr int64_t kMaxRows = 12;
+    for (int64_t vectors : {4, 2, 1}) {
+      BlockShape all{M, vectors};
+      if (M <= kMaxRows && N % (vectors * lanes) == 0 &&
+          getRegisters(all) <= machine.vectorRegisters) {
+        block = all;
+        return;
+      }
+    }
+  }
+
   Value splat(VectorType type, int64_t value) {
     return arith::ConstantOp::create(
         b, loc, DenseElementsAttr::get(type, b.getIntegerAttr(type.getElementType(), value)));
@@ -98,12 +116,32 @@ private:
         auto type = VectorType::get(width, b.getI32Type());
         Value bits = loadBits(dot.getA(), row, times(add(word, at), group), width * group);
         Value packed = vector::BitCastOp::create(b, loc, type, bits);
-        // Flipping the sign bit of a byte adds 128 to it.
-        if (isShifted)
-          packed = arith::XOrIOp::create(b, loc, packed, splat(type, int32_t(0x80808080)));
+        if (isShifted && !shiftsB)
+          packed = shift(packed);
         vector::StoreOp::create(b, loc, packed, packedA, ValueRange{row, at});
       });
+      if (shiftsB)
+        sumRow(row, steps);
     });
+  }
+
+  /// Adds 128 to each byte of words: flips its sign bit.
+  Value shift(Value packed) {
+    auto type = cast<VectorType>(packed.getType());
+    return arith::XOrIOp::create(b, loc, packed, splat(type, int32_t(0x80808080)));
+  }
+
+  /// The correction of a row, where b is shifted.
+  void sumRow(Value row, int64_t steps) {
+    auto type = VectorType::get(lanes, b.getI32Type());
+    auto loop = forEachWord(steps, lanes, {splat(type, 0)}, [&](Value at, ValueRange carried) {
+      Value ofA = vector::LoadOp::create(b, loc, type, packedA, ValueRange{row, at});
+      return SmallVector<Value>{multiply(carried[0], splat(type, 0x01010101), ofA)};
+    });
+    Value sum = vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, loop.getResult(0));
+    Value factor = arith::ConstantIntOp::create(b, loc, -128, 32);
+    Value correction = arith::MulIOp::create(b, loc, sum, factor);
+    memref::StoreOp::create(b, loc, correction, corrections, ValueRange{index(0), row});
   }
 
   /// The words of a vector of columns, in memory that is packed here or was packed ahead.
@@ -137,10 +175,10 @@ private:
     Value address; ///< null: in packedB
   };
 
-  /// A loop over `steps` words that carries values.
-  scf::ForOp forEachWord(int64_t steps, ValueRange initial,
+  /// A loop over `steps` words, `stride` at a time, that carries values.
+  scf::ForOp forEachWord(int64_t steps, int64_t stride, ValueRange initial,
                          function_ref<SmallVector<Value>(Value, ValueRange)> body) {
-    return scf::ForOp::create(b, loc, index(0), index(steps), index(1), initial,
+    return scf::ForOp::create(b, loc, index(0), index(steps), index(stride), initial,
                               [&](OpBuilder &inner, Location, Value at, ValueRange carried) {
                                 OpBuilder::InsertionGuard guard(b);
                                 b.restoreInsertionPoint(inner.saveInsertionPoint());
@@ -151,7 +189,7 @@ private:
   /// Packs words of b, if that was not done ahead, and sums up the elements of its columns where a
   /// is shifted.
   void packB(Value word, Value column, int64_t columns, int64_t width, int64_t steps) {
-    if (panels && !isShifted)
+    if (panels && (!isShifted || shiftsB))
       return;
     for (int64_t first = 0; first < columns; first += width) {
       auto type = VectorType::get(width, b.getI32Type());
@@ -168,7 +206,7 @@ private:
         vector::StoreOp::create(b, loc, packed, packedB, ValueRange{at, index(first)});
         return packed;
       };
-      auto loop = forEachWord(steps, sums, [&](Value at, ValueRange carried) {
+      auto loop = forEachWord(steps, 1, sums, [&](Value at, ValueRange carried) {
         Value packed = panels ? source.load(at) : pack(at);
         SmallVector<Value> next;
         if (isShifted)
@@ -202,8 +240,7 @@ private:
       for (int64_t v = 0; v < vectors; ++v) {
         Value accumulator = vector::LoadOp::create(b, loc, accumulatorType, dot.getAcc(), at(r, v));
         if (isShifted) {
-          Value correction = vector::LoadOp::create(b, loc, accumulatorType, corrections,
-                                                    ValueRange{index(0), index(v * width)});
+          Value correction = getCorrection(add(row, r), v * width, accumulatorType);
           accumulator = arith::AddIOp::create(b, loc, accumulator, correction);
         }
         accumulators.push_back(accumulator);
@@ -211,22 +248,31 @@ private:
     SmallVector<Column> columns;
     for (int64_t v = 0; v < vectors; ++v)
       columns.emplace_back(*this, word, column, v * width, width);
-    auto loop = forEachWord(steps, accumulators, [&](Value k, ValueRange carried) {
+    auto loop = forEachWord(steps, 1, accumulators, [&](Value k, ValueRange carried) {
       SmallVector<Value> ofB, next(carried);
       for (const Column &vector : columns)
-        ofB.push_back(vector.load(k));
+        ofB.push_back(shiftsB ? shift(vector.load(k)) : vector.load(k));
       auto type = VectorType::get(width, b.getI32Type());
       for (int64_t r = 0; r < rows; ++r) {
         Value scalar = memref::LoadOp::create(b, loc, packedA, ValueRange{add(row, r), k});
         Value repeated = vector::BroadcastOp::create(b, loc, type, scalar);
         for (int64_t v = 0; v < vectors; ++v)
-          next[r * vectors + v] = multiply(next[r * vectors + v], repeated, ofB[v]);
+          next[r * vectors + v] = shiftsB ? multiply(next[r * vectors + v], ofB[v], repeated)
+                                          : multiply(next[r * vectors + v], repeated, ofB[v]);
       }
       return next;
     });
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t v = 0; v < vectors; ++v)
         vector::StoreOp::create(b, loc, loop.getResult(r * vectors + v), dot.getAcc(), at(r, v));
+  }
+
+  /// The corrections of a row's sums, in columns from `first` of a panel on.
+  Value getCorrection(Value row, int64_t first, VectorType type) {
+    if (!shiftsB)
+      return vector::LoadOp::create(b, loc, type, corrections, ValueRange{index(0), index(first)});
+    Value correction = memref::LoadOp::create(b, loc, corrections, ValueRange{index(0), row});
+    return vector::BroadcastOp::create(b, loc, type, correction);
   }
 
   /// accumulator + the products of the words' elements.
@@ -245,7 +291,8 @@ private:
 
   const DotInstruction &instruction;
   const PackedPanels *panels; ///< of b; null: it is packed here
-  bool isShifted;             ///< a is moved up to where bytes are unsigned
+  bool isShifted;             ///< an operand is moved up to where bytes are unsigned
+  bool shiftsB = false;       ///< that is b, in registers
   int64_t group, lanes;
   int64_t M, N, words; ///< words: K in words
   int64_t depth;       ///< words of k that are packed at a time
