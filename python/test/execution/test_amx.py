@@ -15,9 +15,11 @@ import pytest
 from execution.running import draw, host_has, make_kernel
 from execution.test_dot import dot
 from execution.test_dot_instructions import check_bytes
+from execution.test_few_rows import inputs, product
 from execution.test_packed_weights import REMARK, check_product
 
 import tessera
+import tessera.language as tl
 from tessera import _C
 
 EMULATOR = Path(__file__).parents[3] / "build/dev/unittest/libAMXEmulator.so"
@@ -167,6 +169,22 @@ def test_packed_weights(rng, dtype: str, rows: int, block: int) -> None:
     shape, tile = (rows, 112, 192), (block, 128, 128)
     (remark,) = check_product(rng, dtype, shape, tile, **OPTIONS)
     assert REMARK in remark and (BYTES if dtype == "int8" else BF16) in remark
+
+
+# Sums of a loop, and of one dot; columns of two registers, more than one program.
+@pytest.mark.parametrize(
+    "shape", [(8, 32, 512, 16, 256), (8, 64, 256, 32, 256), (16, 16, 512, 16, 256)]
+)
+@pytest.mark.parametrize("dtype", ["int8", "bfloat16"])
+def test_few_rows(rng, dtype: str, shape: tuple[int, ...]) -> None:
+    m, n, k, bn, bk = shape
+    x, w, out = inputs(rng, dtype, m, n, k)
+    sums = tl.int32 if dtype == "int8" else tl.float32
+    features = {**OPTIONS, "features": OPTIONS["features"] + ",+avx512vnni"}
+    compiled = product[(n // bn,)](x, w, out, n, k, M=m, BN=bn, BK=bk, SUM=sums, **features)
+    (remark,) = [text for text in compiled.metadata["remarks"] if "dot of" in text]
+    assert (BYTES if dtype == "int8" else BF16) in remark and "few rows" in remark
+    np.testing.assert_array_equal(out, x.astype(np.float64) @ w.astype(np.float64).T)
 
 
 def test_not_with_deterministic(rng) -> None:

@@ -1,5 +1,6 @@
 // RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower-dot{machine=avx512+int8-dot},canonicalize,cse))' | FileCheck %s --check-prefixes=CHECK,IN-PLACE
 // RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower-dot{machine=avx2},canonicalize,cse))' | FileCheck %s --check-prefixes=CHECK,PACKED
+// RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower-dot{machine=avx512+int8-dot+int8-amx},canonicalize,cse))' | FileCheck %s --check-prefixes=TILES
 
 // Four columns of weights at once, from memory; the rows of a are copied beside each other, and
 // what adding 128 to the weights adds is taken off.
@@ -173,6 +174,51 @@ tile.func private @nibbles(%p: !tile.ptr<i8>, %n: index, %x: tensor<2x256xi8>) {
       strips.yield
     }
     strips.dot %a, %b1, %acc : memref<2x256xi8>, memref<256x16xi8>, memref<2x16xi32>
+  }
+  tile.return
+}
+
+// -----
+
+// Tile registers take 16 columns of weights from memory, and rows of a as packed words. Sums of a
+// loop stay in a buffer, and are added to the result behind it.
+// TILES-LABEL: tile.func @in_tiles(
+// TILES: scf.for
+// TILES-NOT: strips.group
+// TILES:   vector.interleave
+// TILES:   llvm.x86.tileloadd64
+// TILES:   llvm.intr.prefetch
+// TILES:   llvm.x86.tileloadd64
+// TILES:   llvm.x86.tdpbssd
+// TILES:   llvm.x86.tilestored64
+// TILES: vector.interleave
+// TILES: arith.addi {{.*}} : vector<16xi32>
+tile.func @in_tiles(%p: !tile.ptr<i8>, %ld: i32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %a = strips.scratch 0 : memref<8x256xi8>
+  %b = strips.scratch 2048 : memref<256x16xi8>
+  %acc = strips.scratch 6144 : memref<8x16xi32>
+  scf.for %i = %c0 to %c8 step %c1 {
+    strips.group [256, 16] {
+      %ps = tile.splat %p : !tile.ptr<i8> -> tensor<16x256x!tile.ptr<i8>>
+      %n = tile.range 0 to 16 : tensor<16xi32>
+      %n1 = tile.expand_dims %n {axis = 1 : i32} : tensor<16xi32> -> tensor<16x1xi32>
+      %s = tile.splat %ld : i32 -> tensor<16x1xi32>
+      %ns = arith.muli %n1, %s : tensor<16x1xi32>
+      %nb = tile.broadcast %ns : tensor<16x1xi32> -> tensor<16x256xi32>
+      %k = tile.range 0 to 256 : tensor<256xi32>
+      %k1 = tile.expand_dims %k {axis = 0 : i32} : tensor<256xi32> -> tensor<1x256xi32>
+      %kb = tile.broadcast %k1 : tensor<1x256xi32> -> tensor<16x256xi32>
+      %o = arith.addi %nb, %kb : tensor<16x256xi32>
+      %pp = tile.addptr %ps, %o : tensor<16x256x!tile.ptr<i8>>, tensor<16x256xi32>
+      %w = tile.load %pp : tensor<16x256x!tile.ptr<i8>>
+      %t = tile.trans %w {order = array<i32: 1, 0>} : tensor<16x256xi8> -> tensor<256x16xi8>
+      strips.write %t, %b : tensor<256x16xi8>, memref<256x16xi8>
+      strips.yield
+    }
+    strips.dot %a, %b, %acc : memref<8x256xi8>, memref<256x16xi8>, memref<8x16xi32>
   }
   tile.return
 }

@@ -17,10 +17,8 @@
 
 #include "AMXDot.h"
 
-#include "DotLoops.h"
 #include "Grouping/CostModel.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "TileLoops.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
@@ -38,17 +36,11 @@ int64_t getPanelWords(const HostMachine &machine, int64_t columns) {
   return std::max(kWords, words / kWords * kWords);
 }
 
-/// A matrix in memory, as a pointer and the bytes between its rows.
-struct Matrix {
-  Value base, stride;
-  int64_t elementBytes;
-};
-
-class AMXDotEmitter : DotLoops {
+class AMXDotEmitter : TileLoops {
 public:
   AMXDotEmitter(strips::DotOp dot, const AMXInstruction &instruction, const HostMachine &machine,
                 const PackedPanels *panels)
-      : DotLoops(dot), instruction(instruction), panels(panels), steps(instruction.steps) {
+      : TileLoops(dot), instruction(instruction), panels(panels), steps(instruction.steps) {
     auto aType = cast<MemRefType>(dot.getA().getType());
     auto bType = cast<MemRefType>(dot.getB().getType());
     M = aType.getDimSize(0);
@@ -96,59 +88,14 @@ public:
     });
     if (isPadded)
       copySums(sums, dot.getAcc());
-    dot->getParentOfType<FunctionOpInterface>()->setAttr(strips::kTileRegistersAttr,
-                                                         b.getUnitAttr());
+    needTiles();
     dot.erase();
     return offset - begin;
   }
 
 private:
-  //===-- Memory ----------------------------------------------------------===//
-
-  Value toI64(Value index) { return arith::IndexCastOp::create(b, loc, b.getI64Type(), index); }
-
-  /// The pointer and the stride of a buffer, out of the descriptor that it is lowered to.
-  Matrix describe(Value buffer) {
-    auto type = cast<MemRefType>(buffer.getType());
-    int64_t bytes = type.getElementTypeBitWidth() / 8;
-    auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-    Type i64 = b.getI64Type(), extents = LLVM::LLVMArrayType::get(i64, 2);
-    auto descriptorType =
-        LLVM::LLVMStructType::getLiteral(b.getContext(), {pointer, pointer, i64, extents, extents});
-    Value descriptor =
-        UnrealizedConversionCastOp::create(b, loc, descriptorType, buffer).getResult(0);
-    auto extract = [&](ArrayRef<int64_t> position) -> Value {
-      return LLVM::ExtractValueOp::create(b, loc, descriptor, position);
-    };
-    auto toBytes = [&](Value elements) -> Value {
-      Value size = arith::ConstantIntOp::create(b, loc, bytes, 64);
-      return arith::MulIOp::create(b, loc, elements, size);
-    };
-    Value base = advance(extract({1}), toBytes(extract({2})));
-    return {base, toBytes(extract({4, 0})), bytes};
-  }
-
-  Value advance(Value pointer, Value bytes) {
-    return LLVM::GEPOp::create(b, loc, pointer.getType(), b.getI8Type(), pointer,
-                               ArrayRef<LLVM::GEPArg>{bytes});
-  }
-
-  /// The pointer to an element of a matrix.
-  Value at(const Matrix &matrix, Value row, Value column) {
-    Value rows = arith::MulIOp::create(b, loc, toI64(row), matrix.stride);
-    Value columns = toI64(times(column, matrix.elementBytes));
-    return advance(advance(matrix.base, rows), columns);
-  }
-
   //===-- Registers -------------------------------------------------------===//
 
-  Value number(int64_t tile) { return arith::ConstantIntOp::create(b, loc, tile, 8); }
-  void call(StringRef intrinsic, ValueRange operands) {
-    LLVM::CallIntrinsicOp::create(b, loc, b.getStringAttr(intrinsic), operands);
-  }
-  void loadTile(int64_t tile, const Matrix &matrix, Value row, Value column) {
-    call("llvm.x86.tileloadd64", {number(tile), at(matrix, row, column), matrix.stride});
-  }
   /// Words of b from `word` of the dot on, which is `packedWord` of what is packed.
   void loadTileOfB(int64_t tile, Value word, Value packedWord, Value column, int64_t offset) {
     if (!panels) {
@@ -158,11 +105,7 @@ private:
     Value address =
         panels->getAddress(b, loc, add(word, packedWord), times(add(column, offset), kWords));
     auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-    call("llvm.x86.tileloadd64",
-         {number(tile), LLVM::IntToPtrOp::create(b, loc, pointer, address), panels->wordBytes});
-  }
-  void storeTile(int64_t tile, const Matrix &matrix, Value row, Value column) {
-    call("llvm.x86.tilestored64", {number(tile), at(matrix, row, column), matrix.stride});
+    loadTile(tile, LLVM::IntToPtrOp::create(b, loc, pointer, address), panels->wordBytes);
   }
 
   //===-- The loops -------------------------------------------------------===//

@@ -13,12 +13,14 @@
 // A column is followed by the machine's prefetcher, which stops where it ends. So what the next
 // iteration of a loop over k reads is fetched, too: it continues the column. Rows of a that lie a
 // power of two apart would meet in few sets of the cache. So they are copied: the vectors that are
-// multiplied together lie beside each other.
+// multiplied together lie beside each other. With more rows, AMX's tile registers are faster
+// (FewRowsTiles.cpp).
 
 #include "FewRowsDot.h"
 
 #include "DotLoops.h"
 #include "DotOperands.h"
+#include "FewRowsTiles.h"
 #include "Grouping/CostModel.h"
 #include "Nests/StripEmitter.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -712,10 +714,18 @@ FewRowsDots findFewRowsDots(Operation *func, const HostMachine &machine, bool de
 
 void emitFewRowsDots(const FewRowsDots &groups, const HostMachine &machine,
                      llvm::function_ref<ScratchRange &(Operation *)> getScratch) {
-  SetVector<Operation *> all;
+  SetVector<Operation *> all, tiled;
   for (const auto &[group, dots] : groups)
     for (const FewRowsDot &found : dots)
-      all.insert(found.dot);
+      (findFewRowsTiles(found, machine) ? tiled : all).insert(found.dot);
+  DenseMap<std::pair<Value, Operation *>, Value> tileSums;
+  for (Operation *op : tiled) {
+    auto dot = cast<strips::DotOp>(op);
+    scf::ForOp loop = findLoopOfSums(dot, tiled);
+    Value &sums = tileSums[{dot.getAcc(), dot->getParentOp()}];
+    if (loop && !sums)
+      sums = emitTileSums(dot, loop, getScratch(dot).begin);
+  }
   DenseMap<std::pair<Value, Operation *>, LaneSums> kept;
   auto findKept = [&](strips::DotOp dot) -> const LaneSums * {
     auto found = kept.find({dot.getAcc(), dot->getParentOp()});
@@ -769,6 +779,11 @@ void emitFewRowsDots(const FewRowsDots &groups, const HostMachine &machine,
       stride = arith::SubIOp::create(emitter.atEnd(), found.group.getLoc(), second, first);
     }
     auto &[begin, size] = getScratch(found.dot);
+    if (const AMXInstruction *tiles = findFewRowsTiles(found, machine)) {
+      Value sums = tileSums[{found.dot.getAcc(), found.dot->getParentOp()}];
+      size = std::max(size, emitFewRowsTiles(found.dot, *tiles, first, stride, sums, begin));
+      continue;
+    }
     Extents extents(found.dot, machine, chain.size());
     FewRowsDotEmitter emitter(chain, extents, first, stride, findKept(found.dot));
     size = std::max(size, emitter.emit(begin));

@@ -10,6 +10,7 @@
 #include "AMXDot.h"
 #include "DotLoops.h"
 #include "FewRowsDot.h"
+#include "FewRowsTiles.h"
 #include "GroupedDot.h"
 #include "Grouping/CostModel.h"
 #include "MatrixDot.h"
@@ -369,9 +370,12 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
       dots.push_back(cast<strips::DotOp>(single));
     if (remarks)
       for (auto &[group, few] : fewRows)
-        for (const FewRowsDot &found : few)
-          remarkOn(found.dot) << named("instruction", StringRef("multiply-adds along k"))
+        for (const FewRowsDot &found : few) {
+          const AMXInstruction *tiles = findFewRowsTiles(found, *machine);
+          remarkOn(found.dot) << named("instruction",
+                                       tiles ? tiles->intrinsic : "multiply-adds along k")
                               << ", since a has few rows; b is read in place";
+        }
     emitFewRowsDots(fewRows, *machine, getScratch);
     auto allPanels = emitPanels(packed);
     for (strips::DotOp dot : dots) {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Dots of few rows in AMX's tile registers, by weights whose rows lie along k in the user's memory.
+
+#ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_FEWROWSTILES_H
+#define TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_FEWROWSTILES_H
+
+#include "FewRowsDot.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace tessera {
+
+/// The instruction that does a dot of few rows, if that is faster than vectors; else null.
+const AMXInstruction *findFewRowsTiles(const FewRowsDot &found, const HostMachine &machine);
+
+/// Sums of columns by rows that outlive an iteration of a loop: sets them to 0 before it, and adds
+/// them to the result behind it. They lie in the scratch arena, of which `offset` is moved.
+mlir::Value emitTileSums(strips::DotOp dot, mlir::scf::ForOp loop, int64_t &offset);
+
+/// Writes the loops in place of such a dot. `first`: the address of the first column's first
+/// element; `stride`: bytes between columns, both i64; `sums`: those that outlive the dot, or null.
+/// Returns the bytes of the scratch arena that it takes, from `scratchOffset` on.
+int64_t emitFewRowsTiles(strips::DotOp dot, const AMXInstruction &instruction, mlir::Value first,
+                         mlir::Value stride, mlir::Value sums, int64_t scratchOffset);
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_FEWROWSTILES_H
