@@ -70,9 +70,9 @@ bool CallKey::addArray(PyObject *value, bool &fits) {
   TorchFacts facts;
   if (torchArrays().read(value, facts)) {
     hasTensor = true;
-    words.push_back(kTorchTensor | int64_t(facts.requiresGrad) << 8 | (facts.rank & 0xff) << 16 |
-                    int64_t(facts.dtype & 0xffff) << 24 | int64_t(facts.device & 0xff) << 40 |
-                    int64_t(facts.deviceType & 0xff) << 48);
+    words.push_back(kTorchTensor | int64_t(torchArrays().requiresGrad(value)) << 8 |
+                    (facts.rank & 0xff) << 16 | int64_t(facts.dtype & 0xffff) << 24 |
+                    int64_t(facts.device & 0xff) << 40 | int64_t(facts.deviceType & 0xff) << 48);
     fits = addLayout(facts.rank, facts.shape, facts.strides);
     return true;
   }

@@ -187,7 +187,7 @@ bool CallPlan::runInto(PyObject *const *args, size_t count, PyObject *out,
     if (!launched)
       return false;
   }
-  if (out && finish) {
+  if (out && finish && !torchArrays().countWrite(out)) {
     auto finished = py::reinterpret_steal<py::object>(
         callPython([&] { return PyObject_CallOneArg(finish, out); }));
     if (!finished)
@@ -341,8 +341,9 @@ PyType_Slot planSlots[] = {
          "finish(result, *args) then raises for a bad result; it is not called for a new tensor.\n"
          "`spans` are for calls with `out`: (place, first byte, one after the last, whether "
          "elements\n"
-         "lie as those of `out` do) of each array, then of `out`. finish(out) follows the "
-         "launch.\n"
+         "lie as those of `out` do) of each array, then of `out`. finish(out) then counts a "
+         "write\n"
+         "to a tensor of torch, unless that is done without Python.\n"
          "A `program` does the call instead: (number of arguments, constants, steps, results,\n"
          "saved, results without a gradient). Values are numbered: arguments, constants, then "
          "what\n"

@@ -10,7 +10,7 @@
 using namespace tessera::python;
 
 void TensorInterface::find() {
-  LoadedLibrary cpu("libtorch_cpu.so"), python("libtorch_python.so");
+  LoadedLibrary cpu("libtorch_cpu.so");
   cpu.find("aoti_torch_get_dim", getRank);
   cpu.find("aoti_torch_get_sizes", getSizes);
   cpu.find("aoti_torch_get_strides", getStrides);
@@ -21,21 +21,40 @@ void TensorInterface::find() {
   cpu.find("aoti_torch_get_device_type", getDeviceType);
   cpu.find("aoti_torch_get_device_index", getDevice);
   cpu.find("aoti_torch_device_type_cpu", findHost);
+  cpu.find("aoti_torch_device_type_cuda", findCUDA);
   cpu.find("aoti_torch_grad_mode_is_enabled", isGradEnabled);
   cpu.find("aoti_torch_grad_mode_set_enabled", setGradEnabled);
   cpu.find("aoti_torch_empty_strided", makeStrided);
   cpu.find("aoti_torch__reinterpret_tensor", makeView);
   cpu.find("aoti_torch_delete_tensor_object", release);
-  python.find("_Z16THPVariable_WrapRKN2at10TensorBaseE", wrap);
+}
+
+void InnerInterface::find() {
+  LoadedLibrary core("libc10.so"), cpu("libtorch_cpu.so"), python("libtorch_python.so");
+  LoadedLibrary gpu("libtorch_cuda.so");
+  python.find("_Z16THPVariable_WrapON2at10TensorBaseE", wrap);
+  core.find("_ZNK3c1010TensorImpl13requires_gradEv", requiresGrad);
+  cpu.find("_ZN5torch8autograd4impl12bump_versionERKN2at6TensorE", bumpVersion);
+  core.find("_ZN3c104impl20TorchDispatchModeTLS9stack_lenEv", countDispatchModes);
+  cpu.find("_ZN2at4impl22PythonTorchFunctionTLS9stack_lenEv", countFunctionModes);
+  cpu.find("_ZN2at9functorch20functorchTLSAccessorEv", findTransforms);
+  cpu.find("_ZN2at6native12is_inferenceERKNS_6TensorE", isInference);
+  gpu.find(
+      "_ZN2at6detail18empty_strided_cudaEN3c108ArrayRefIlEES3_NS1_10ScalarTypeESt8optionalINS1_"
+      "6DeviceEE",
+      makeOnCUDA);
 }
 
 bool TorchArrays::learn(const std::vector<py::type> &learned, const py::object &attribute,
                         std::vector<QuietAnswer> newAnswers, std::vector<QuietValue> newValues) {
   torch.find();
+  inner.find();
   if (!torch.canRead() || Py_TYPE(attribute.ptr()) != &PyGetSetDescr_Type || !classes.empty())
     return !classes.empty();
   host = torch.findHost();
-  requiresGrad = reinterpret_cast<PyGetSetDescrObject *>(attribute.inc_ref().ptr())->d_getset;
+  cuda = torch.findCUDA ? torch.findCUDA() : -1;
+  requiresGradAttribute =
+      reinterpret_cast<PyGetSetDescrObject *>(attribute.inc_ref().ptr())->d_getset;
   answers = std::move(newAnswers);
   values = std::move(newValues);
   for (const py::type &each : learned)
@@ -57,11 +76,26 @@ bool TorchArrays::read(PyObject *value, TorchFacts &facts) const {
   facts.isOnHost = facts.deviceType == host;
   facts.shape = shape;
   facts.strides = strides;
-  auto answer = py::reinterpret_steal<py::object>(
-      callPython([&] { return requiresGrad->get(value, requiresGrad->closure); }));
+  return true;
+}
+
+bool TorchArrays::requiresGrad(PyObject *tensor) const {
+  if (inner.requiresGrad)
+    return inner.requiresGrad(*static_cast<void **>(typeTables().torch.getHandle(tensor)));
+  auto answer = py::reinterpret_steal<py::object>(callPython(
+      [&] { return requiresGradAttribute->get(tensor, requiresGradAttribute->closure); }));
   if (!answer)
     throw py::error_already_set();
-  facts.requiresGrad = answer.ptr() == Py_True;
+  return answer.ptr() == Py_True;
+}
+
+bool TorchArrays::countWrite(PyObject *tensor) const {
+  TorchFacts facts;
+  if (!inner.bumpVersion || !inner.isInference || !read(tensor, facts))
+    return false;
+  const void *handle = typeTables().torch.getHandle(tensor);
+  if (!inner.isInference(handle)) // else there is no count
+    inner.bumpVersion(handle);
   return true;
 }
 
@@ -102,31 +136,54 @@ bool TorchArrays::isQuiet() const {
   for (const auto &[dictionary, name, quiet] : values)
     if (PyDict_GetItemWithError(dictionary.ptr(), name.ptr()) != quiet.ptr())
       return false;
+  // Torch keeps the state of transforms after the last one, so Python says whether one is active.
+  if (inner.canWatch() && !inner.countDispatchModes() && !inner.countFunctionModes() &&
+      !*inner.findTransforms())
+    return true;
   return std::all_of(answers.begin(), answers.end(), [](const QuietAnswer &each) {
     return returns(each.first, each.second.ptr());
   });
 }
 
+void *TorchArrays::makeOnCUDA(const TorchLayout &layout) const {
+  void *handle = operator new(sizeof(TorchHandle));
+  try {
+    new (handle) TorchHandle(inner.makeOnCUDA(
+        {layout.shape.data(), layout.shape.size()}, {layout.strides.data(), layout.strides.size()},
+        static_cast<int8_t>(layout.dtype),
+        TorchDevice{static_cast<int8_t>(layout.deviceType), static_cast<int8_t>(layout.device)}));
+    return handle;
+  } catch (...) {
+    operator delete(handle);
+    return nullptr;
+  }
+}
+
 PyObject *TorchArrays::make(const TorchLayout &layout) const {
   void *handle = nullptr;
   auto make = [&] {
-    return torch.makeStrided(static_cast<int64_t>(layout.shape.size()), layout.shape.data(),
-                             layout.strides.data(), layout.dtype, layout.deviceType, layout.device,
-                             &handle);
+    if (layout.deviceType == cuda && inner.makeOnCUDA) { // without torch's dispatcher
+      handle = makeOnCUDA(layout);
+      return;
+    }
+    int32_t status = torch.makeStrided(static_cast<int64_t>(layout.shape.size()),
+                                       layout.shape.data(), layout.strides.data(), layout.dtype,
+                                       layout.deviceType, layout.device, &handle);
+    if (status)
+      handle = nullptr;
   };
-  int32_t status;
   if (layout.isOnHost) {
-    status = make();
+    make();
   } else {
     // A thread that holds the lock of a GPU's memory may wait for the GIL.
     WithoutGIL released;
-    status = make();
+    make();
   }
-  return status ? nullptr : wrap(handle);
+  return handle ? wrap(handle) : nullptr;
 }
 
 PyObject *TorchArrays::wrap(void *handle) const {
-  PyObject *tensor = callPython([&] { return torch.wrap(handle); });
+  PyObject *tensor = callPython([&] { return inner.wrap(handle); });
   torch.release(handle);
   return tensor;
 }

@@ -321,6 +321,43 @@ def test_calls_in_modes_are_left_to_python(mode: Any) -> None:
         assert root(x).dtype == torch.get_default_dtype()
 
 
+def test_known_calls_count_writes_to_tensors() -> None:
+    """Torch refuses a gradient of a tensor that was written to. It counts no writes to tensors of
+    inference_mode."""
+    x, memory = torch.randn(4), torch.zeros(8)
+    with torch.inference_mode():
+        uncounted = torch.zeros(4)
+    for out in (memory[2:6], memory[2:6], uncounted, uncounted):
+        product(x, x, out=out)  # the first call of a kind is Python's
+        version = memory._version
+        with python_refused():
+            assert product(x, x, out=out) is out
+        assert memory._version == version + (out is not uncounted)
+        assert torch.equal(out, x * x)
+    leaf = torch.randn(4, requires_grad=True)
+    result = (leaf * memory[2:6]).sum()
+    product(x, x, out=memory[2:6])
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        result.backward()
+
+
+def test_known_calls_after_a_transform() -> None:
+    """Torch keeps what transforms leave behind, so Python is asked whether one is left."""
+    x, asked = torch.randn(4), []
+
+    def work() -> None:
+        product(x, x)
+        for _ in range(2):
+            with python_refused():
+                asked.append(torch.equal(product(x, x), x * x))
+            asked.append(torch.equal(torch.func.vmap(product)(x, x), x * x))
+
+    thread = threading.Thread(target=work)  # a new one has had no transform
+    thread.start()
+    thread.join()
+    assert asked == [True] * 4
+
+
 def test_calls_in_transforms_and_tracers_are_left_to_python() -> None:
     x, y = torch.randn(3, 4), torch.randn(3, 4)
     for _ in range(2):
