@@ -16,6 +16,7 @@ from torch._library.custom_ops import CustomOpDef
 
 from tessera import _C
 from tessera.errors import ArgumentError
+from tessera.torch.direct_nodes import direct_apply
 from tessera.torch.quiet_calls import PLAIN
 
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -202,7 +203,7 @@ def _apply_of(
     scope = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
     made: Any = type(title, (torch.autograd.Function,), scope)
     made._backward_cls.apply = backward  # torch's own looks for `vjp` each time
-    return super(torch.autograd.Function, made).apply  # type: ignore[no-any-return]
+    return direct_apply(made)
 
 
 def _refuse_shared(name: str, result: Any, args: Sequence[Any]) -> None:

@@ -26,6 +26,7 @@ from tessera.calls.scalars import is_identity
 from tessera.errors import ArgumentError, TesseraError
 from tessera.runtime.jit import jit
 from tessera.torch import recipes
+from tessera.torch.direct_nodes import direct_apply
 from tessera.torch.operators import op as torch_operator
 from tessera.torch.quiet_calls import PLAIN, count_modes, functorch_is_active
 
@@ -351,7 +352,7 @@ def _apply_of(op: Operator) -> Callable[..., Any]:
         context.numbers, context.gradients = None, op.gradients
         context.fit, context.mark = staticmethod(_as_argument), staticmethod(_mark)
         context.apply = _C.run_backward
-        op.apply = super(torch.autograd.Function, function).apply
+        op.apply = direct_apply(function)
     return op.apply  # type: ignore[no-any-return]
 
 

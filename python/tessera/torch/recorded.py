@@ -17,6 +17,7 @@ from tessera import _C
 from tessera.calls import recording
 from tessera.calls.recording import Node, NotRecorded, Recorder, Step, Value
 from tessera.errors import ArgumentError
+from tessera.torch.direct_nodes import direct_apply
 from tessera.torch.quiet_calls import PLAIN
 
 
@@ -385,5 +386,5 @@ def apply_of(name: str) -> Callable[..., Any]:
     if found is None:
         function: Any = type(name, (_Call,), {"forward": staticmethod(_C.run_forward)})
         function._backward_cls.apply = _C.run_program_backward
-        found = _applies[name] = super(torch.autograd.Function, function).apply
+        found = _applies[name] = direct_apply(function)
     return found
