@@ -322,6 +322,38 @@ PyMethodDef backwardFunctions[] = {
      reinterpret_cast<PyCFunction>(reinterpret_cast<void *>(runProgramBackward)), METH_FASTCALL,
      "run_program_backward(ctx, *grads): the same for plans with a program."}};
 
+/// The attribute of a class, as `type` finds it. Torch asks for attributes by names that it makes
+/// anew at each call, which Python's cache never has. Python then looks through the metaclass and
+/// its bases before it comes to the class, which has them.
+PyObject *getClassAttribute(PyObject *object, PyObject *name) {
+  auto isSpecial = [](PyObject *text) { // the metaclass may define these
+    return PyUnicode_GET_LENGTH(text) > 1 && PyUnicode_READ_CHAR(text, 0) == '_' &&
+           PyUnicode_READ_CHAR(text, 1) == '_';
+  };
+  if (PyUnicode_CheckExact(name) && !isSpecial(name)) {
+    PyObject *members = reinterpret_cast<PyTypeObject *>(object)->tp_dict;
+    auto own = py::reinterpret_borrow<py::object>(PyDict_GetItemWithError(members, name));
+    if (own) {
+      descrgetfunc get = Py_TYPE(own.ptr())->tp_descr_get;
+      return get ? get(own.ptr(), nullptr, object) : own.release().ptr();
+    }
+    if (PyErr_Occurred())
+      return nullptr;
+  }
+  return PyType_Type.tp_getattro(object, name);
+}
+
+py::object makeNodeMetaclass(const py::type &base) {
+  PyType_Slot slots[] = {{Py_tp_getattro, reinterpret_cast<void *>(getClassAttribute)},
+                         {0, nullptr}};
+  PyType_Spec spec = {"tessera._C.NodeMetaclass", 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+                      slots};
+  auto made = py::reinterpret_steal<py::object>(PyType_FromSpecWithBases(&spec, base.ptr()));
+  if (!made)
+    throw py::error_already_set();
+  return made;
+}
+
 } // namespace
 
 void tessera::python::registerAutograd(py::module_ &module) {
@@ -336,6 +368,9 @@ void tessera::python::registerAutograd(py::module_ &module) {
       py::arg("call"), py::arg("check"), py::arg("setup_context"),
       "The `forward` of a torch.autograd.Function that calls a function. check(result, *args)\n"
       "raises for a bad result; it is not called for a new tensor.");
+  module.def("make_node_metaclass", makeNodeMetaclass, py::arg("base"),
+             "A class of classes that has an own attribute of a class found first. `base` defines\n"
+             "no attribute that such a class has as well.");
   for (PyMethodDef &each : backwardFunctions) {
     auto function = py::reinterpret_steal<py::object>(PyCFunction_New(&each, nullptr));
     // A function of C is no method of a class that has it: this makes it one.

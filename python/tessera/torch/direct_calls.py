@@ -16,7 +16,7 @@ from torch._library.custom_ops import CustomOpDef
 
 from tessera import _C
 from tessera.errors import ArgumentError
-from tessera.torch.direct_nodes import direct_apply
+from tessera.torch.direct_nodes import DirectNode, direct_apply
 from tessera.torch.quiet_calls import PLAIN
 
 _TYPES: dict[str, tuple[type, ...]] = {
@@ -201,7 +201,7 @@ def _apply_of(
     transforms, which see no such calls."""
     forward = _C.make_forward(function.call, _make_check(function), setup_context)
     scope = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
-    made: Any = type(title, (torch.autograd.Function,), scope)
+    made: Any = type(title, (DirectNode,), scope)
     made._backward_cls.apply = backward  # torch's own looks for `vjp` each time
     return direct_apply(made)
 

@@ -8,17 +8,23 @@ from typing import Any, Callable
 
 import torch
 
+from tessera import _C
+
 _ASKED = ("clear_saved_tensors_on_access", "boxed_grads_call", "setup_context")
 """What torch asks the class for at each call, beside what a class has of its own. Some versions ask
 for less."""
 
 
-def direct_apply(function: Any) -> Callable[..., Any]:
-    """`apply` of the class, without its rules for transforms of torch.func, which have to see no such
-    call.
+_Metaclass: Any = _C.make_node_metaclass(type(torch.autograd.Function))
 
-    Torch makes the names of attributes anew each time, and Python's cache of attributes misses these.
-    So each base class would be looked through. The class gets copies of what it inherits."""
+
+class DirectNode(torch.autograd.Function, metaclass=_Metaclass):  # type: ignore[misc,metaclass]
+    """A base of classes whose own attributes torch finds fast."""
+
+
+def direct_apply(function: type[DirectNode]) -> Callable[..., Any]:
+    """`apply` of the class, without its rules for transforms of torch.func, which have to see no such
+    call. The class gets what it inherits as attributes of its own."""
     for name in _ASKED:
         if hasattr(function, name):
             setattr(function, name, inspect.getattr_static(function, name))

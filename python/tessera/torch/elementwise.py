@@ -26,7 +26,7 @@ from tessera.calls.scalars import is_identity
 from tessera.errors import ArgumentError, TesseraError
 from tessera.runtime.jit import jit
 from tessera.torch import recipes
-from tessera.torch.direct_nodes import direct_apply
+from tessera.torch.direct_nodes import DirectNode, direct_apply
 from tessera.torch.operators import op as torch_operator
 from tessera.torch.quiet_calls import PLAIN, count_modes, functorch_is_active
 
@@ -330,7 +330,7 @@ class _Eager(torch.autograd.Function):  # type: ignore[misc]
         return None, None, *_gradients(ctx.op, grads, args, ctx.needs_input_grad[2:])
 
 
-class _Known(torch.autograd.Function):  # type: ignore[misc]
+class _Known(DirectNode):
     """The same by a plan, which is the first argument. Each operator has a subclass, whose `forward`
     and `backward` run without Python (python/src/calls/Autograd.cpp)."""
 

@@ -17,7 +17,7 @@ from tessera import _C
 from tessera.calls import recording
 from tessera.calls.recording import Node, NotRecorded, Recorder, Step, Value
 from tessera.errors import ArgumentError
-from tessera.torch.direct_nodes import direct_apply
+from tessera.torch.direct_nodes import DirectNode, direct_apply
 from tessera.torch.quiet_calls import PLAIN
 
 
@@ -359,7 +359,7 @@ def _accumulate(found: dict[Value, Any], value: Value, part: Any) -> None:
         recorder.add(torch.add, (before, part), (found[value],))
 
 
-class _Call(torch.autograd.Function):  # type: ignore[misc]
+class _Call(DirectNode):
     """A recorded call. Each operator has a subclass, whose `forward` and `backward` run without
     Python (python/src/calls/Autograd.cpp)."""
 

@@ -19,6 +19,7 @@ np = pytest.importorskip("numpy")
 import tessera  # noqa: E402
 import tessera.language as tl  # noqa: E402
 from tessera.calls import function, pointwise  # noqa: E402
+from tessera.torch.direct_nodes import DirectNode, direct_apply  # noqa: E402
 from torch.autograd import forward_ad  # noqa: E402
 from torch.overrides import TorchFunctionMode  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
@@ -377,6 +378,41 @@ def test_calls_in_transforms_and_tracers_are_left_to_python() -> None:
         assert torch.equal(wrapped.as_subclass(torch.Tensor), x * y)
         compiled = torch.compile(product, fullgraph=True, backend="aot_eager")
         torch.testing.assert_close(compiled(x, y), x * y)
+
+
+def test_classes_of_nodes_have_the_attributes_of_other_classes() -> None:
+    class Plain:
+        bias = 1.0
+
+        @classmethod
+        def named(cls) -> str:
+            return cls.__name__
+
+    class Doubled(DirectNode):
+        bias, named = Plain.bias, Plain.__dict__["named"]
+
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return 2 * x
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            return 2 * grads[0]
+
+    class Derived(Doubled):
+        pass
+
+    x = torch.randn(3, requires_grad=True)
+    for cls in (Derived, Doubled):
+        assert (cls.bias, cls.named(), cls.__bases__) == (1.0, cls.__name__, (cls.__base__,))
+        assert cls.forward is Doubled.__dict__["forward"].__func__
+        assert not hasattr(cls, "forwards") and not hasattr(cls, "")
+        cls.bias = 2.0
+        assert cls.bias == 2.0
+        gradient = torch.autograd.grad(direct_apply(cls)(x).sum(), x)[0]
+        assert torch.equal(gradient, torch.full((3,), 2.0))
+    del Derived.bias
+    assert Derived.bias == 2.0
 
 
 def test_gradients_of_known_calls() -> None:
