@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import random
 import statistics
 import time
 from collections.abc import Callable
@@ -146,13 +147,16 @@ def in_turns(
     work: dict[Any, Callable[[], Any]], device: str, rounds: int, repeat: int = 1
 ) -> dict[Any, float]:
     """The median microseconds of a call of each, `repeat` of them at a time. Where one thread of a CPU
-    does them, as it does small calls, other work of the machine does not count."""
+    does them, as it does small calls, other work of the machine does not count. Caches hold the end
+    of the arrays of the call before, so each round has an order of its own."""
     wait = torch.cuda.synchronize if device == "cuda" else lambda: None
     has_one_thread = device == "cpu" and (repeat > 1 or torch.get_num_threads() == 1)
     clock = time.process_time if has_one_thread else time.perf_counter
     times: dict[Any, list[float]] = {name: [] for name in work}
+    order = random.Random(0)
     for at in range(rounds + 1):
-        for name, call in work.items():
+        for name in order.sample(list(work), len(work)):
+            call = work[name]
             wait()
             start = clock()
             for _ in range(repeat):
