@@ -28,6 +28,10 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # matmuls of tests are too small for more than one.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# Threads of OpenMP, which torch has, spin as well while they wait: for half the CPU time of some tests,
+# if other processes have the cores.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 # A schedule that the compiler plans and its verifier refuses is a mistake of the planner, though a
 # simpler schedule would take its place.
 os.environ.setdefault("TESSERA_STRICT_SCHEDULES", "1")

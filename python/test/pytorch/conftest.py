@@ -50,3 +50,13 @@ def fresh_compiler(inductor):
     inductor._dynamo.utils.counters.clear()
     yield
     inductor.compiler.reset()
+
+
+@pytest.fixture
+def one_configuration(fresh_compiler):
+    """Inductor's kernels have one configuration each, where it would compile and measure several.
+    For tests of graphs; those of models have them all."""
+    from torch._inductor import config
+
+    with config.patch({"triton.autotune_pointwise": False}):
+        yield

@@ -20,7 +20,7 @@ from tessera.settings import settings
 
 from .test_models import Block
 
-pytestmark = pytest.mark.usefixtures("fresh_compiler")
+pytestmark = pytest.mark.usefixtures("one_configuration")
 
 on_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 devices = pytest.mark.parametrize("device", ["cpu", pytest.param("cuda", marks=on_gpu)])

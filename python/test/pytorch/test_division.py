@@ -23,7 +23,7 @@ from tessera.torch.forked_tasks import ForkedTasks
 from .test_deduplication import Layers, Residual, compare, devices, random_layer, random_weights
 from .test_models import Block
 
-pytestmark = pytest.mark.usefixtures("fresh_compiler")
+pytestmark = pytest.mark.usefixtures("one_configuration")
 
 
 @pytest.fixture(autouse=True)
