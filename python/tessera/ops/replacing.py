@@ -180,15 +180,10 @@ class Replacing(TorchFunctionMode):  # type: ignore[misc]
     def __init__(self, unused: Sequence[str] = ()) -> None:
         super().__init__()
         for name in unused:
-            check(
-                name in NAMES,
-                f"`enable` got {shown(name)} in unused",
-                (
-                    f"did you mean {closest(name, NAMES)}?"
-                    if closest(name, NAMES)
-                    else "see docs/Ops.md"
-                ),
-            )
+            if name not in NAMES:
+                similar = closest(name, NAMES)
+                fix = f"did you mean {similar}?" if similar else "see docs/Ops.md"
+                check(False, f"`enable` got {shown(name)} in unused", fix)
         self.unused = frozenset(unused)
         self.taken: dict[str, int] = {}
         self.refused: dict[str, dict[str, int]] = {}
