@@ -72,8 +72,12 @@ def _seed(name: str) -> None:
     random.seed(seed)
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed(seed)
-    if torch := sys.modules.get("torch"):
-        torch.manual_seed(seed)
+    torch = sys.modules.get("torch")
+    if torch and hasattr(torch, "default_generator"):  # some tests have a torch of their own
+        if torch.cuda.is_available():
+            torch.manual_seed(seed)
+        else:  # manual_seed would queue a trace of the stack for each kind of device, which takes a ms
+            torch.default_generator.manual_seed(seed)
 
 
 @pytest.hookimpl(wrapper=True)

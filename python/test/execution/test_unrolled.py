@@ -133,7 +133,7 @@ def compile_unrolled(kernel, count, **options):
 def test_code_grows_with_the_count(kernel):
     """And no function of it beyond what LLVM takes in its stride."""
     lines = []
-    for count in (50, 200):
+    for count in (25, 100):
         functions = (
             compile_unrolled(kernel, count, cpu="x86-64-v3").stages["strips"].split("func.func")
         )
@@ -177,11 +177,11 @@ def load_all_first(x, o, n, count: tl.constexpr):
 @pytest.mark.parametrize(
     "kernel, count",
     [
-        (sum_rows, 300),
-        (change_rows, 300),
-        (load_all_first, 300),
-        (reduce_boxes, 60),
-        (multiply_boxes, 60),
+        (sum_rows, 150),
+        (change_rows, 150),
+        (load_all_first, 150),
+        (reduce_boxes, 40),
+        (multiply_boxes, 40),
     ],
     ids=each,
 )

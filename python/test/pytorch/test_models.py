@@ -224,6 +224,7 @@ def test_results_of_convolutions_are_concatenated_channels_last() -> None:
     assert ir.FlexibleLayout.contiguous_strides is untouched
 
 
+@pytest.mark.usefixtures("one_configuration")
 def test_gradients_of_concatenated_convolutions() -> None:
     model = torch.nn.Sequential(Fire(16), torch.nn.MaxPool2d(2), Fire(16))
 

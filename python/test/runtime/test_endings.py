@@ -158,7 +158,7 @@ def chain(x, N: tl.constexpr):
 
 x, what, delay = np.zeros(64, np.float32), sys.argv[1], float(sys.argv[2])
 chain[(1,)](x, N=1)
-tuned = tessera.autotune([tessera.Config({"N": n}) for n in range(600, 616)], key=[])(chain)
+tuned = tessera.autotune([tessera.Config({"N": n}) for n in range(300, 316)], key=[])(chain)
 call = {
     "cpu": lambda: chain[(1,)](x, N=2000),
     "cuda": lambda: chain.warmup(tl.float32, N=400, target="sm_90a"),
