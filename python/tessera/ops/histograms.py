@@ -38,7 +38,7 @@ from tessera.ops.launching import MAX_TILE, Spec, launch, power_of_2
 from tessera.ops.outputs import launch_results, takes_out, takes_two
 from tessera.ops.reductions import amax, amin
 from tessera.ops.scans import cumsum
-from tessera.ops.sorting import sort
+from tessera.ops.sorting import MAX_SORTED, sort
 from tessera.ops.tuning import multiprocessors_of
 from tessera.wording import shown
 
@@ -419,6 +419,11 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
         f"`boundaries` of `bucketize` has shape {tuple(boundaries.shape)}",
         "pass a line",
     )
+    check(
+        dtype_of(boundaries) == dtype_of(input),
+        f"`bucketize` got boundaries of {boundaries.dtype}, and an input of {input.dtype}",
+        "convert them to one type",
+    )
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
@@ -547,6 +552,12 @@ def unique(
     """
     check_arrays("unique", NUMBERS, input=input)
     _check_whole("unique", dim)
+    count = count_of(input.shape)
+    check(
+        count <= MAX_SORTED,
+        f"`unique` got {count} elements",
+        f"pass up to {MAX_SORTED}, or use the array library's own",
+    )
     values, places = sort(dense(input).reshape(-1))
     values, numbers, counts = _found_runs(values, bool(return_inverse), bool(return_counts))
     found = [values]

@@ -115,7 +115,7 @@ def _absolute_min(x):
 
 @reduction("sum")
 def _count(x):
-    return tl.where(x == 0, 0.0 * x, 0.0 * x + 1.0)
+    return tl.ceil(tl.minimum(tl.abs(x), 1.0))  # 1 of a NaN, too
 
 
 @reduction("sum")
@@ -431,7 +431,7 @@ def vector_norm(x: Any, ord: float = 2.0, dim: Dims = None, keepdim: bool = Fals
     """sum(|x|^ord)^(1 / ord) along dim; the largest or smallest |x| for inf and -inf.
 
     As torch.linalg.vector_norm. ord 0 counts what is not 0.
-    Shapes: any. Types: floats. Errors: E093. Missing: `dtype`.
+    Shapes: any, with elements along dim if ord is negative or inf. Types: floats. Errors: E093. Missing: `dtype`.
 
     Example:
         import numpy as np
@@ -441,6 +441,12 @@ def vector_norm(x: Any, ord: float = 2.0, dim: Dims = None, keepdim: bool = Fals
     """
     check_arrays("vector_norm", FLOATS, input=x)
     axes, ord = _axes("vector_norm", x, dim), float(ord)
+    shape = tuple(x.shape)
+    check(
+        0 <= ord < math.inf or 0 not in [shape[axis] for axis in axes],
+        f"`vector_norm` of order {ord} of no elements: the shape is {shape}",
+        "pass elements along dim, or an order from 0 on",
+    )
     settings: dict[str, Any] = {"axes": axes, "keepdim": keepdim}
     if ord == math.inf:
         return _reduce(_absolute_max, x, **settings)

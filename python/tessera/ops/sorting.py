@@ -150,4 +150,6 @@ def topk(
         f"`topk` got k={shown(k)} for {length} elements",
         "pass an integer from 0 to their number",
     )
-    return _sort(input, dim=dim, count=k, is_descending=bool(largest), length=length)
+    # As in torch, an array without dimensions has its element for any k.
+    count = k if len(input.shape) else 1
+    return _sort(input, dim=dim, count=count, is_descending=bool(largest), length=length)

@@ -376,6 +376,33 @@ def test_orders_of_special_elements() -> None:
     assert ops.sort(torch.tensor(3.0))[1].item() == 0
 
 
+def test_errors_name_the_operator_that_was_called() -> None:
+    """Not one that it calls."""
+    import numpy as np
+
+    three = np.ones(3)
+    for call, text in (
+        (lambda: ops.unique(np.ones(20000)), "`unique` got 20000 elements"),
+        (lambda: ops.bucketize(three, np.ones(3, np.float32)), "`bucketize` got boundaries of"),
+        (lambda: ops.vector_norm(np.ones((2, 0)), -1), "`vector_norm` of order -1.0 of no elem"),
+        (lambda: ops.vector_norm(np.ones((2, 0)), np.inf, 1), "`vector_norm` of order inf of no"),
+    ):
+        with pytest.raises(tessera.ArgumentError, match=text) as raised:
+            call()
+        assert raised.value.id == "E093"
+
+
+def test_elements_that_are_unlike_others() -> None:
+    x = torch.tensor([[0.0, float("nan"), -float("inf")], [0.0, -0.0, 1e-40]], requires_grad=True)
+    counts = ops.vector_norm(x, 0, 1)
+    assert counts.tolist() == torch.linalg.vector_norm(x, 0, 1).tolist() == [2, 1]
+    assert not torch.autograd.grad(counts.sum(), x, allow_unused=True)[0].any()
+    assert ops.vector_norm(torch.ones((3, 0)), -1, 0).shape == (0,)
+    for k in (0, 1):
+        values, places = ops.topk(torch.tensor(3.0), k)
+        assert (values, places) == torch.topk(torch.tensor(3.0), k)
+
+
 def test_gradients_of_norms_of_zeros() -> None:
     for ord in (1.0, 2.0, 3.0):
         x = torch.zeros(4, requires_grad=True)
