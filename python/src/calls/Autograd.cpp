@@ -55,6 +55,25 @@ void set(PyObject *context, PyObject *name, const py::object &value) {
     throw py::error_already_set();
 }
 
+/// Saves the tensors of a tuple. Numbers among them go to `numbers`, which has None for each
+/// tensor.
+void saveValues(PyObject *context, const py::object &values) {
+  auto given = py::reinterpret_borrow<py::tuple>(values);
+  auto isNumber = [](py::handle each) {
+    return typeTables().getKind(Py_TYPE(each.ptr())) != ArrayKind::Torch;
+  };
+  if (std::none_of(given.begin(), given.end(), isNumber))
+    return set(context, contextNames().toSave, values);
+  py::list numbers, tensors;
+  for (py::handle each : given) {
+    numbers.append(isNumber(each) ? py::object(py::make_tuple(each)) : py::none());
+    if (!isNumber(each))
+      tensors.append(each);
+  }
+  set(context, contextNames().toSave, py::tuple(tensors));
+  set(context, contextNames().numbers, numbers);
+}
+
 /// Runs the program of a plan, and saves the values that its gradient needs.
 PyObject *runProgram(PyObject *context, PyObject *plan, PyObject *const *args, size_t count) {
   const auto *self = reinterpret_cast<const CallPlan *>(plan);
@@ -64,7 +83,7 @@ PyObject *runProgram(PyObject *context, PyObject *plan, PyObject *const *args, s
     throw std::runtime_error("torch makes no view of a tensor");
   if (!result)
     return nullptr;
-  set(context, contextNames().toSave, kept);
+  saveValues(context, kept);
   set(context, contextNames().plan, py::reinterpret_borrow<py::object>(plan));
   const std::vector<size_t> &places = self->program->getConstantResults();
   if (!places.empty()) {
@@ -191,11 +210,12 @@ PyObject *computeProgramGradients(PyObject *context, PyObject *const *grads, siz
   if (torchArrays().isGradEnabled())
     return nullptr;
   py::object needed = ask(context, names.needed), saved = ask(context, names.saved);
-  py::object plan = ask(context, names.plan);
+  py::object plan = ask(context, names.plan), numbers = ask(context, names.numbers);
   if (!PyTuple_Check(needed.ptr()) || !PyTuple_Check(saved.ptr()) ||
-      Py_TYPE(plan.ptr()) != callPlanType)
+      Py_TYPE(plan.ptr()) != callPlanType || !(numbers.is_none() || PyList_Check(numbers.ptr())))
     return nullptr;
-  Py_ssize_t numNeeded = PyTuple_GET_SIZE(needed.ptr()), numSaved = PyTuple_GET_SIZE(saved.ptr());
+  Py_ssize_t numNeeded = PyTuple_GET_SIZE(needed.ptr()), numTensors = PyTuple_GET_SIZE(saved.ptr());
+  Py_ssize_t numSaved = numbers.is_none() ? numTensors : PyList_GET_SIZE(numbers.ptr());
   PyObject *gradient = reinterpret_cast<const CallPlan *>(plan.ptr())->gradient;
   if (!gradient || static_cast<size_t>(numNeeded) > kMaxNodeValues ||
       static_cast<size_t>(numSaved) + count + 1 > kMaxNodeValues)
@@ -206,8 +226,14 @@ PyObject *computeProgramGradients(PyObject *context, PyObject *const *grads, siz
   auto wanted = py::reinterpret_steal<py::object>(PyLong_FromUnsignedLongLong(mask));
   std::array<PyObject *, kMaxNodeValues> values;
   values[0] = wanted.ptr();
-  for (Py_ssize_t i = 0; i < numSaved; ++i)
-    values[static_cast<size_t>(i) + 1] = PyTuple_GET_ITEM(saved.ptr(), i);
+  for (Py_ssize_t i = 0, at = 0; i < numSaved; ++i) {
+    PyObject *number = numbers.is_none() ? Py_None : PyList_GET_ITEM(numbers.ptr(), i);
+    bool isTensor = number == Py_None;
+    if (isTensor ? at >= numTensors : !PyTuple_Check(number))
+      return nullptr;
+    values[static_cast<size_t>(i) + 1] =
+        isTensor ? PyTuple_GET_ITEM(saved.ptr(), at++) : PyTuple_GET_ITEM(number, 0);
+  }
   std::copy(grads, grads + count, values.begin() + 1 + numSaved);
   auto found = py::reinterpret_steal<py::object>(callPython([&] {
     return PyObject_Vectorcall(gradient, values.data(), static_cast<size_t>(numSaved) + count + 1,

@@ -291,7 +291,7 @@ class _Steps:
         return self._run(_Function(called, values))
 
     def _add(self, rule: str, operands: tuple[str, ...], text: str) -> str:
-        if not any(_words(each) for each in operands):
+        if not any(words(each) for each in operands):
             # A variable would be a float32 or an int32; numbers in an expression are exact.
             return f"({text})"
         name = f"step_{len(self.steps)}_"
@@ -373,7 +373,8 @@ def derive(scalar: Scalar, wanted: Sequence[bool], given: Any = None) -> JITFunc
         lines, returned = _given_lines(scalar, gradients, wanted, given)
         scope["derivative"] = given
     else:
-        lines, returned = _derived_lines(scalar, gradients, wanted)
+        written = write_out(scalar, gradients, wanted)
+        lines, returned = [f"{each} = {value}" for each, value in written.lines], written.returned
     text = f"def {name}({', '.join(params)}):\n    "
     text += "\n    ".join([*lines, f"return {', '.join(returned)}"]) + "\n"
     return jit(make_text_function(name, text, scalar.function.__module__, scope))
@@ -410,9 +411,21 @@ def _given_lines(
     return [call], [name for name, is_wanted in zip(names, wanted) if is_wanted]
 
 
-def _derived_lines(
-    scalar: Scalar, gradients: Sequence[str], wanted: Sequence[bool]
-) -> tuple[list[str], list[str]]:
+class Derived(NamedTuple):
+    """A derivative as text, before it is a function."""
+
+    steps: tuple[Step, ...]
+    """Of the function itself."""
+    result: str
+    """The step that the function returns, the first one if it returns several."""
+    lines: list[tuple[str, str]]
+    """Names with their expressions: the steps that are needed, then gradients."""
+    returned: list[str]
+    """The gradient of each argument that is wanted."""
+
+
+def write_out(scalar: Scalar, gradients: Sequence[str], wanted: Sequence[bool]) -> Derived:
+    """The derivative of a scalar function. Raises CompilationError (E090) as `derive` does."""
     forward = _Steps(scalar)
     sums: dict[str, list[str]] = {}
     names = iter(gradients)
@@ -440,19 +453,20 @@ def _derived_lines(
     for param, is_wanted in zip(scalar.params, wanted):
         if is_wanted:
             returned.append(" + ".join(sums.get(param.name, ["0.0"])))
-    return _needed(lines, returned), returned
+    return Derived(tuple(forward.steps), forward.results[0], needed(lines, returned), returned)
 
 
-def _needed(lines: Sequence[tuple[str, str]], returned: Sequence[str]) -> list[str]:
+def needed(lines: Sequence[tuple[str, str]], returned: Sequence[str]) -> list[tuple[str, str]]:
     """The lines that the returned values depend on."""
-    needed = {each for text in returned for each in _words(text)}
+    names = {each for text in returned for each in words(text)}
     kept = []
     for name, text in reversed(lines):
-        if name in needed:
-            needed.update(_words(text))
-            kept.append(f"{name} = {text}")
+        if name in names:
+            names.update(words(text))
+            kept.append((name, text))
     return kept[::-1]
 
 
-def _words(text: str) -> list[str]:
+def words(text: str) -> list[str]:
+    """The names of an expression."""
     return [node.id for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)]

@@ -74,6 +74,8 @@ class Operator(_C.Entry):
         """The function of `backward`, if one was given."""
         self.gradients: dict[tuple[bool, ...], Any] = {}
         """The operators that compute gradients, by the arguments that have one."""
+        self.kept: dict[Any, Any] = {}
+        """What calls keep for their gradient (torch/keeping.py)."""
         self.apply: Any = None
         """What torch calls for a known call with a gradient, once one is needed."""
         self.operator: Any = None
@@ -186,6 +188,8 @@ class Planned:
             and (convert := number_converter(library, op, each)) is not type(args[at])
         )
         """The numbers that the kernel takes as another type, by place."""
+        self.kept: Any = None
+        """The plan of calls with a gradient, if it is another one."""
 
     def _order(self, shape: Any, facts: Sequence[Facts], arrays: Sequence[Any]) -> Any:
         if all(is_dense(each.shape, each.strides) for each in facts):

@@ -161,6 +161,7 @@ class Pointwise(Operator):
         self._plans.clear()
         self._forget()
         self.gradients.clear()
+        self.kept.clear()
         return self.derivative
 
     def __reduce__(self) -> Any:

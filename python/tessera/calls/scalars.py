@@ -71,7 +71,7 @@ def read_scalar(function: JITFunction[Any, Any], promotion: Optional[str]) -> Sc
     results: tuple[Optional[types.dtype], ...]
     if annotation is inspect.Parameter.empty:
         known = _assigned(tree)
-        results = tuple(types.int1 if _is_bool(value, known) else None for value in values)
+        results = tuple(types.int1 if is_truth_value(value, known) else None for value in values)
     else:
         results = _annotated(function, annotation, len(values))
     return Scalar(
@@ -113,7 +113,7 @@ def _assigned(tree: ast.FunctionDef) -> dict[str, ast.expr]:
     return {name: values[0] for name, values in found.items() if len(values) == 1}
 
 
-def _is_bool(node: ast.expr, known: dict[str, ast.expr]) -> bool:
+def is_truth_value(node: ast.expr, known: dict[str, ast.expr]) -> bool:
     """True if an expression is a truth value for certain."""
     if isinstance(node, ast.Compare):
         return True
@@ -122,16 +122,16 @@ def _is_bool(node: ast.expr, known: dict[str, ast.expr]) -> bool:
     if isinstance(node, ast.UnaryOp):
         if isinstance(node.op, ast.Not):
             return True
-        return isinstance(node.op, ast.Invert) and _is_bool(node.operand, known)
+        return isinstance(node.op, ast.Invert) and is_truth_value(node.operand, known)
     if isinstance(node, ast.BoolOp):
-        return all(_is_bool(each, known) for each in node.values)
+        return all(is_truth_value(each, known) for each in node.values)
     if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.BitAnd, ast.BitOr, ast.BitXor)):
-        return _is_bool(node.left, known) and _is_bool(node.right, known)
+        return is_truth_value(node.left, known) and is_truth_value(node.right, known)
     if isinstance(node, ast.Call):
         return _last_name(node.func) in _FUNCTIONS_OF_TYPES
     if isinstance(node, ast.Name) and node.id in known:
         rest = {name: value for name, value in known.items() if name != node.id}
-        return _is_bool(known[node.id], rest)
+        return is_truth_value(known[node.id], rest)
     return False
 
 

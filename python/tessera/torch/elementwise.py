@@ -25,10 +25,11 @@ from tessera.calls.plans import Operator, Planned, Run, kinds_of, result_dtypes
 from tessera.calls.scalars import is_identity
 from tessera.errors import ArgumentError, TesseraError
 from tessera.runtime.jit import jit
-from tessera.torch import recipes
+from tessera.torch import keeping, recipes
 from tessera.torch.direct_nodes import DirectNode, direct_apply
 from tessera.torch.operators import op as torch_operator
 from tessera.torch.quiet_calls import PLAIN, count_modes, functorch_is_active
+from tessera.torch.recorded import apply_of, restored
 
 
 def learn(
@@ -48,6 +49,9 @@ def learn(
         return
     requires = _requires(planned.kinds, args)
     apply: Any = None
+    if planned.kept is not None:
+        op._learn(planned.kept, *args)
+        return
     if _has_gradient(op, planned, requires):
         try:
             gradient(op, requires)
@@ -124,6 +128,10 @@ def make_run(
         getattr(each, "requires_grad", False) for each in (*args, *outs)
     )
     default = _default_dtype(planned, args)
+    if has_gradient and outs is None:
+        options = {"checks": checks_of(planned, args)}
+        planned.kept = keeping.plan_of(op, planned, args, requires, options, _as_argument)
+    kept = planned.kept
 
     def run(args: Sequence[Any], outs: Optional[Sequence[Any]]) -> Any:
         if _is_watched():
@@ -136,6 +144,8 @@ def make_run(
             else:
                 if op.origin is None:  # what has none is refused now, not by `backward()`
                     gradient(op, requires)
+                if kept is not None:
+                    return apply_of(op.__name__)(kept, *args)
                 return _Eager.apply(op, plain, *args)
         try:
             result = plain(args, outs)
@@ -326,7 +336,7 @@ class _Eager(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        args = _restored(ctx)
+        args = restored(ctx)
         return None, None, *_gradients(ctx.op, grads, args, ctx.needs_input_grad[2:])
 
 
@@ -340,7 +350,7 @@ class _Known(DirectNode):
     def backward(ctx: Any, *grads: Any) -> Any:
         """The same in Python: torch traces it, and it computes gradients of unknown kinds."""
         op = ctx._forward_cls.op
-        return None, *_gradients(op, grads, _restored(ctx), ctx.needs_input_grad[1:])
+        return None, *_gradients(op, grads, restored(ctx), ctx.needs_input_grad[1:])
 
 
 def _apply_of(op: Operator) -> Callable[..., Any]:
@@ -375,12 +385,12 @@ class _Transformed(torch.autograd.Function):  # type: ignore[misc]
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        args = _restored(ctx)
+        args = restored(ctx)
         return None, None, *_gradients(ctx.op, grads, args, tuple(ctx.needs_input_grad[2:]))
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
-        return _tangents(ctx.op, _restored(ctx), tangents[2:])
+        return _tangents(ctx.op, restored(ctx), tangents[2:])
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, op: Operator, kinds: str, *args: Any) -> Any:
@@ -390,14 +400,6 @@ class _Transformed(torch.autograd.Function):  # type: ignore[misc]
 
 def _mark(ctx: Any, results: Sequence[Any]) -> None:
     ctx.mark_non_differentiable(*[each for each in results if not each.is_floating_point()])
-
-
-def _restored(ctx: Any) -> list[Any]:
-    """The arguments of the call."""
-    if ctx.numbers is None:
-        return list(ctx.saved_tensors)
-    tensors = iter(ctx.saved_tensors)
-    return [next(tensors) if each is None else each[0] for each in ctx.numbers]
 
 
 def _tangents(op: Operator, args: Sequence[Any], tangents: Sequence[Any]) -> Any:
@@ -516,7 +518,7 @@ class _Reduced(torch.autograd.Function):  # type: ignore[misc]
             None,
             None,
             None,
-            *_reduced_gradients(ctx.op, ctx.axis, ctx.keepdims, grad, _restored(ctx), wanted),
+            *_reduced_gradients(ctx.op, ctx.axis, ctx.keepdims, grad, restored(ctx), wanted),
         )
 
 

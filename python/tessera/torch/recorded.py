@@ -367,14 +367,23 @@ class _Call(DirectNode):
     def backward(ctx: Any, *grads: Any) -> Any:
         """The same in Python: torch traces it, and it has derivatives."""
         gradient: Any = ctx.plan.gradient
+        saved = restored(ctx)
         wanted = sum(1 << at for at, each in enumerate(ctx.needs_input_grad[1:]) if each)
         if torch.is_grad_enabled():
-            return None, *gradient.function.differentiable(wanted, ctx.saved_tensors, grads)
-        return None, *gradient(wanted, *ctx.saved_tensors, *grads)
+            return None, *gradient.function.differentiable(wanted, saved, grads)
+        return None, *gradient(wanted, *saved, *grads)
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> NoReturn:
         raise AssertionError("calls with tangents are Python's")
+
+
+def restored(ctx: Any) -> list[Any]:
+    """The values that a call saved: the tensors, and numbers at their places."""
+    if ctx.numbers is None:
+        return list(ctx.saved_tensors)
+    tensors = iter(ctx.saved_tensors)
+    return [next(tensors) if each is None else each[0] for each in ctx.numbers]
 
 
 _applies: dict[str, Callable[..., Any]] = {}
@@ -386,5 +395,6 @@ def apply_of(name: str) -> Callable[..., Any]:
     if found is None:
         function: Any = type(name, (_Call,), {"forward": staticmethod(_C.run_forward)})
         function._backward_cls.apply = _C.run_program_backward
+        function._backward_cls.numbers = None
         found = _applies[name] = direct_apply(function)
     return found
