@@ -116,6 +116,8 @@ def _pad_backward(
         return (_copied(grad, cut, "constant", 0.0),)
     dtype = dtype_of(grad)
     acc = accumulator_of(dtype)
+    if mode != "replicate":
+        grad, sides = _planes_of_gradient(grad, sides, mode)
     for dim, side in enumerate(sides):
         if side.size != side.extent:
             shape = (*grad.shape[:dim], side.extent, *grad.shape[dim + 1 :])
@@ -130,6 +132,35 @@ def _pad_backward(
                 kernels.pad_backward_kernel, programs, (dense(grad),), [Spec(shape, acc)], numbers
             )
     return (converted(grad, dtype),)
+
+
+def _planes_of_gradient(
+    grad: Any, sides: Sequence[_Side], mode: str
+) -> tuple[Any, Sequence[_Side]]:
+    """The gradient along the last two dimensions that are padded, or one and its neighbour, and the sides
+    that are left. Nothing is done if one dimension alone is padded, which is not the last."""
+    padded = [dim for dim, side in enumerate(sides) if side.size != side.extent]
+    if not padded or (len(padded) == 1 and padded[0] < len(sides) - 1):
+        return grad, sides
+    at = min(padded[-1] + 1, len(sides) - 1)  # from here on, dimensions are columns
+    upper = sides[at - 1] if at else _Side(1, 0, 0)
+    lower = _Side(math.prod(side.extent for side in sides[at:]), *sides[at][1:])
+    heads = tuple(grad.shape[: max(at - 1, 0)])
+    shape = (*heads, *(side.extent for side in sides[len(heads) :]))
+    left = [*sides[: len(heads)], *(_Side(size, 0, 0) for size in shape[len(heads) :])]
+    rows = math.prod(heads) * upper.extent
+    programs, tile, block = row_tiles(rows, lower.extent)
+    acc = accumulator_of(dtype_of(grad))
+    is_last = all(side.size == side.extent for side in left)
+    numbers = (
+        rows, upper.size, lower.size, upper.extent, lower.extent, upper.before, lower.before,
+        max(lower[1:]) + 1, tile, block, _edge(lower, tile), acc, mode,
+    )  # fmt: skip
+    spec = Spec(shape, dtype_of(grad) if is_last else acc)
+    (grad,) = launch(
+        kernels.pad_planes_backward_kernel, programs, (dense(grad),), [spec], numbers
+    )
+    return grad, left
 
 
 _pad = Operator("pad", _pad_forward, _pad_backward)

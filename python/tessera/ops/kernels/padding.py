@@ -134,6 +134,70 @@ def pad_backward_kernel(grad, out, size, grad_lane_stride, grad_slab_stride, bef
     )
 
 
+@jit
+def other_places(i, extent, before, KIND: tl.constexpr):
+    """The places in a padded line, beside i + before, that element i is read to. They may be outside."""
+    if KIND == "reflect":
+        low = tl.where(i > 0, before - i, -1)
+        return low, tl.where(i < extent - 1, before + 2 * (extent - 1) - i, -1)
+    else:
+        return i + before - extent, i + before + extent
+
+
+@jit
+def sum_of_rows(grad, place, low, high, column, size2, size3, mask, ACC: tl.constexpr):
+    """The sum of up to three elements of a column of grad, in rows with these numbers."""
+    total = tl.load(grad + place * size3 + column, mask=mask, other=0).to(ACC)
+    is_low, is_high = (low >= 0) & (low < size2), (high >= 0) & (high < size2)
+    total += tl.load(grad + low * size3 + column, mask=mask & is_low, other=0).to(ACC)
+    total += tl.load(grad + high * size3 + column, mask=mask & is_high, other=0).to(ACC)
+    return total
+
+
+@jit
+def store_columns(grad, out, place, low, high, in_row, first, last, size2, size3, extent3, before3, EDGE: tl.constexpr,
+                  ACC: tl.constexpr, KIND: tl.constexpr):  # fmt: skip
+    """Stores the columns from first to last, which were read several times."""
+    for start in range(first, last, EDGE):
+        i = start + tl.arange(0, EDGE)[None, :]
+        mask = in_row & (i < last)
+        total = sum_of_rows(grad, place, low, high, i + before3, size2, size3, mask, ACC)
+        left, right = other_places(i, extent3, before3, KIND)
+        is_left, is_right = (left >= 0) & (left < size3), (right >= 0) & (right < size3)
+        total += sum_of_rows(grad, place, low, high, left, size2, size3, mask & is_left, ACC)
+        total += sum_of_rows(grad, place, low, high, right, size2, size3, mask & is_right, ACC)
+        tl.store(out + i, total, mask=mask)
+
+
+@jit
+def pad_planes_backward_kernel(grad, out, rows, size2, size3, extent2, extent3, before2, before3, ends,
+                               ROWS: tl.constexpr, BLOCK: tl.constexpr, EDGE: tl.constexpr, ACC: tl.constexpr,
+                               KIND: tl.constexpr):  # fmt: skip
+    """The same along the last two dimensions at once, where an element is read to up to three places of each.
+
+    A row is a sum of up to three rows of grad, but for `ends` columns at both ends.
+    """
+    columns = tl.cdiv(extent3, BLOCK)
+    row = tl.program_id(0) // columns * ROWS + tl.arange(0, ROWS)[:, None]
+    first = tl.program_id(0) % columns * BLOCK
+    last = tl.minimum(first + BLOCK, extent3)
+    c, in_row = row % extent2, row < rows
+    low, high = other_places(c, extent2, before2, KIND)
+    grad += (row // extent2).to(tl.int64) * size2 * size3
+    out += row.to(tl.int64) * extent3
+    place, low, high = (c + before2).to(tl.int64), low.to(tl.int64), high.to(tl.int64)
+    left = tl.minimum(ends, extent3)
+    right = tl.maximum(extent3 - ends, left)
+    i = first + tl.arange(0, BLOCK)[None, :]
+    mask = in_row & (i >= left) & (i < tl.minimum(last, right))
+    total = sum_of_rows(grad, place, low, high, i + before3, size2, size3, mask, ACC)
+    tl.store(out + i, total, mask=mask)
+    store_columns(grad, out, place, low, high, in_row, first, tl.minimum(last, left), size2, size3,
+                  extent3, before3, EDGE, ACC, KIND)  # fmt: skip
+    store_columns(grad, out, place, low, high, in_row, tl.maximum(first, right), last, size2, size3,
+                  extent3, before3, EDGE, ACC, KIND)  # fmt: skip
+
+
 PARTS = 4
 """Arrays that one launch joins."""
 
