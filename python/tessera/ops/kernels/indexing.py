@@ -31,14 +31,22 @@ def gather_kernel(x, index, out, extent, x_lane_stride, x_slab_stride, length, l
 @jit
 def scatter_kernel(source, index, out, extent, x_lane_stride, x_slab_stride, length, lanes,
                    lane_stride, stride, slab_stride, blocks, LANES: tl.constexpr, BLOCK: tl.constexpr,
-                   KIND: tl.constexpr):  # fmt: skip
+                   KIND: tl.constexpr, FILL: tl.constexpr):  # fmt: skip
     """Combines source[line, i] with out[line, index[line, i]], or counts them there, or stores them.
 
-    No other program has the same line, so the scope of the atomics is the program.
+    No other program has the same line, so the scope of the atomics is the program. FILL: lines of zeros are
+    stored first, which are in a cache when elements are added.
     """
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
     begin = slab.to(tl.int64) * x_slab_stride + lane.to(tl.int64) * x_lane_stride
     lines = tl.arange(0, LANES)[:, None]
+    if FILL:
+        for start in range(0, extent, BLOCK):
+            i = start + tl.arange(0, BLOCK)[None, :]
+            zeros = tl.zeros((LANES, BLOCK), out.dtype.element_ty)
+            to = begin + lines * x_lane_stride + i * stride
+            tl.store(out + to, zeros, mask=(lane + lines < lanes) & (i < extent))
+        tl.debug_barrier()
     for start in range(0, length, BLOCK):
         i = start + tl.arange(0, BLOCK)[None, :]
         mask = (lane + lines < lanes) & (i < length)
