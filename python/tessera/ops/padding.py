@@ -137,8 +137,8 @@ def _pad_backward(
 def _planes_of_gradient(
     grad: Any, sides: Sequence[_Side], mode: str
 ) -> tuple[Any, Sequence[_Side]]:
-    """The gradient along the last two dimensions that are padded, or one and its neighbour, and the sides
-    that are left. Nothing is done if one dimension alone is padded, which is not the last."""
+    """The gradient along the last two dimensions that are padded, or one and its neighbour, and the
+    other sides. Nothing is done if one dimension alone is padded, which is not the last."""
     padded = [dim for dim, side in enumerate(sides) if side.size != side.extent]
     if not padded or (len(padded) == 1 and padded[0] < len(sides) - 1):
         return grad, sides
@@ -157,9 +157,7 @@ def _planes_of_gradient(
         max(lower[1:]) + 1, tile, block, _edge(lower, tile), acc, mode,
     )  # fmt: skip
     spec = Spec(shape, dtype_of(grad) if is_last else acc)
-    (grad,) = launch(
-        kernels.pad_planes_backward_kernel, programs, (dense(grad),), [spec], numbers
-    )
+    (grad,) = launch(kernels.pad_planes_backward_kernel, programs, (dense(grad),), [spec], numbers)
     return grad, left
 
 

@@ -12,6 +12,7 @@ import ast
 import functools
 import math
 import re
+import weakref
 from operator import methodcaller
 from typing import Any, Callable, Optional, Sequence
 
@@ -21,6 +22,7 @@ from torch.autograd import forward_ad
 from tessera import _C
 from tessera.calls import recording
 from tessera.calls.derivatives import derive, is_differentiable
+from tessera.calls.elements import make_text_function
 from tessera.calls.plans import Operator, Planned, Run, kinds_of, result_dtypes
 from tessera.calls.scalars import is_identity
 from tessera.errors import ArgumentError, TesseraError
@@ -533,13 +535,46 @@ def _reduced_gradients(
     if not keepdims:
         for each in axes:
             grad = grad.unsqueeze(each)
-    if op.kind == "mean":
-        count = max(1, math.prod(shape[each] for each in axes))
-        grad = _quotient(type(op.elements))(grad, float(count))
+    count = float(max(1, math.prod(shape[each] for each in axes)))
+    is_view = _returns_its_argument(op)
+    is_scaled = op.kind == "mean" and not is_view and _can_scale(op.elements)
+    if op.kind == "mean" and not is_scaled:
+        grad = _quotient(type(op.elements))(grad, count)
     grad = grad.expand(shape)  # a gradient may need none of the arguments, but has their shape
-    if _returns_its_argument(op):
-        return [_as_argument(grad, args[0])]  # a view, as torch's own
+    if is_view:
+        return [_as_argument(grad, args[0])]  # as torch's own
+    if is_scaled:
+        return _gradients(_scaled(op.elements), (grad,), (*args, 1.0 / count), (*wanted, False))[
+            :-1
+        ]
     return _gradients(op.elements, (grad,), args, wanted)
+
+
+def _can_scale(op: Operator) -> bool:
+    return op.derivative is None and not any(param.is_constexpr for param in op.scalar.params)
+
+
+_scaled_operators: "weakref.WeakKeyDictionary[Operator, Operator]" = weakref.WeakKeyDictionary()
+
+
+def _scaled(op: Operator) -> Operator:
+    """The operator times a last argument, a number. Its gradient is one launch, which takes the factor of
+    a mean, too."""
+    found = _scaled_operators.get(op)
+    if found is None:
+        scalar = op.scalar
+        names = [param.name for param in scalar.params]
+        notes = [f": tl.{repr(each).rpartition('.')[2]}" if each else "" for each in scalar.fixed]
+        params = ", ".join(map("".join, zip(names, notes)))
+        text = (
+            f"def {op.__name__}({params}, factor_):\n"
+            f"    return scalar_function_({', '.join(names)}) * factor_\n"
+        )
+        scope = {"scalar_function_": scalar.function}
+        made = jit(make_text_function(op.__name__, text, scalar.function.__module__, scope))
+        make: Any = type(op)
+        found = _scaled_operators[op] = make(made, "float" if scalar.to_float else "same")
+    return found
 
 
 _quotients: list[Any] = []

@@ -55,9 +55,7 @@ def test_gradients_by_what_is_kept(at: int) -> None:
             one.backward(weights)
             other.backward(4 * weights)
             torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
-            torch.testing.assert_close(
-                leaves[0].grad, leaves[1].grad, rtol=1e-4, atol=1e-5
-            )
+            torch.testing.assert_close(leaves[0].grad, leaves[1].grad, rtol=1e-4, atol=1e-5)
         assert kept == (types if x.numel() > MIN_ELEMENTS else [FLOAT])
 
 
