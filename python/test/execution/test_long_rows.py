@@ -204,3 +204,32 @@ def test_rows_that_are_stored_over_others(shift):
         x, w, grad, out, total, rows, columns, BLOCK=1024, num_warps=1
     ).check()
     np.testing.assert_allclose(whole, expected, rtol=2e-2, atol=2e-2)
+
+
+@tessera.jit
+def rows_of_lengths(x_ptr, lengths_ptr, total_ptr, rows, columns, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for row in range(rows):
+        length = tl.load(lengths_ptr + row) * 16
+        at = row.to(tl.int64) * columns + offsets
+        x = tl.load(x_ptr + at, mask=offsets < length, other=0.0).to(tl.float32)
+        total += x * tl.sum(x)
+        tl.store(lengths_ptr + row + 1, length // 32 + 3)
+    tl.store(total_ptr + offsets, total)
+
+
+def test_the_next_row_waits_for_its_length():
+    rows, columns = 5, 4096
+    x = np.random.default_rng(1).standard_normal((rows, columns)).astype(np.float16)
+    lengths, total = np.full(rows + 1, 256, np.int32), np.zeros(columns, np.float32)
+    run = tessera.gpu.simulate(rows_of_lengths)[(1,)](
+        x, lengths, total, rows, columns, BLOCK=columns, num_warps=1
+    )
+    run.check()
+    length, want = 256, np.zeros(columns)
+    for row in x.astype(np.float64):
+        row[length * 16 :] = 0
+        want += row * row.sum()
+        length = length * 16 // 32 + 3
+    np.testing.assert_allclose(total, want, rtol=1e-4, atol=1e-3)

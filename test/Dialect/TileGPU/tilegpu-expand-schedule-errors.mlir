@@ -1233,3 +1233,51 @@ tile.func private @first_iteration_before(%p: !ptrs, %q: !ptrs, %n: i32, %zero: 
   tile.return %r : !sum
 }
 }
+
+// -----
+
+#row = #tilegpu.layout<8192, reg = [1, 2, 4, 1024, 2048, 4096], lane = [8, 16, 32, 64, 128], warp = [256, 512]>
+#memory = #tilegpu.layout<8192, offset = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096]>
+#extents = affine_map<()[s0, s1, s2, s3, s4, s5] -> (8192, 1)>
+#ones = affine_map<()[s0, s1, s2, s3, s4, s5] -> (1, 1)>
+#one = affine_map<()[s0, s1, s2, s3, s4, s5] -> (1)>
+!ptrs = tensor<8192x!tile.ptr<bf16>, #row>
+!narrow = tensor<8192xbf16, #row>
+!wide = tensor<8192xf32, #row>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// The length of the next row is loaded ahead with it. Launches check the rows alone.
+tile.func @length(%x: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %n: i32 {tile.divisibility = 16 : i64}, %rows: i32, %lengths: !tile.ptr<i32> {tile.divisibility = 16 : i64}, %total: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %unused: i32) attributes {tilegpu.arrays_apart = [[{argument = 0 : i64, bytes = 2 : i64, extents = #extents, firsts = ["", "(mul64 i32:1 (loop 0 i32:2))"], strides = #ones}, {argument = 3 : i64, bytes = 4 : i64, extents = #one, firsts = ["(add64 (loop 0 i32:2) 1)"], strides = #one}]]} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c16 = arith.constant 16 : i32
+  %zero = arith.constant dense<0.0> : !wide
+  %i = tile.range 0 to 8192 : tensor<8192xi32, #row>
+  %nl = arith.extsi %n : i32 to i64
+  // expected-error @below {{copies a tile ahead of an op that may write to it, or that orders memory}}
+  %sum = scf.for %r = %c0 to %rows step %c1 iter_args(%a = %zero) -> (!wide) : i32 {
+    %lp = tile.addptr %lengths, %r : !tile.ptr<i32>, i32
+    %l = tile.load %lp : !tile.ptr<i32>
+    %l16 = arith.muli %l, %c16 : i32
+    %ls = tile.splat %l16 : i32 -> tensor<8192xi32, #row>
+    %m = arith.cmpi slt, %i, %ls : tensor<8192xi32, #row>
+    %rl = arith.extsi %r : i32 to i64
+    %at = arith.muli %rl, %nl : i64
+    %xr = tile.addptr %x, %at : !tile.ptr<bf16>, i64
+    %xs = tile.splat %xr : !tile.ptr<bf16> -> !ptrs
+    %xp = tile.addptr %xs, %i : !ptrs, tensor<8192xi32, #row>
+    %xv = tile.load %xp, %m {tilegpu.node = #tilegpu.node<copy, stage = -1, channel = 0, tile = !tilegpu.memdesc<8192xbf16, #memory>>} : !ptrs
+    %xf = tile.fp_to_fp %xv : !narrow -> !wide
+    %r1 = arith.addi %r, %c1 : i32
+    %np = tile.addptr %lengths, %r1 : !tile.ptr<i32>, i32
+    // expected-note @below {{here}}
+    tile.store %np, %r1 : !tile.ptr<i32>
+    %na = arith.addf %a, %xf : !wide
+    scf.yield %na : !wide
+  } {tilegpu.schedule = #tilegpu.schedule<channels = [<0, slots = 2, copy = cp_async>]>}
+  %out = tile.fp_to_fp %sum : !wide -> !narrow
+  %ts = tile.splat %total : !tile.ptr<bf16> -> !ptrs
+  %tp = tile.addptr %ts, %i : !ptrs, tensor<8192xi32, #row>
+  tile.store %tp, %out : !ptrs
+  tile.return
+}
+}

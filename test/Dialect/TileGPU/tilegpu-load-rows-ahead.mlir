@@ -248,4 +248,55 @@ tile.func @others(%x: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %o: !tile.
   tile.store %tp, %out, %m : !ptrs
   tile.return
 }
+
+// The mask of the next row is loaded ahead as well, and the loop stores what it is loaded from.
+// CHECK-LABEL: tile.func @length
+// CHECK-NOT: tilegpu.schedule
+// CHECK: tile.return
+tile.func @length(%x: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %o: !tile.ptr<bf16> {tile.divisibility = 16 : i64}, %n: i32 {tile.divisibility = 16 : i64}, %rows: i32, %lengths: !tile.ptr<i32> {tile.divisibility = 16 : i64}, %total: !tile.ptr<bf16> {tile.divisibility = 16 : i64}) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant dense<0.0> : !wide
+  %i = tile.range 0 to 8192 : tensor<8192xi32, #row>
+  %c16 = arith.constant 16 : i32
+  %nl = arith.extsi %n : i32 to i64
+  %sums:2 = scf.for %r = %c0 to %rows step %c1 iter_args(%a = %zero, %b = %zero) -> (!wide, !wide) : i32 {
+    %lp = tile.addptr %lengths, %r : !tile.ptr<i32>, i32
+    %l = tile.load %lp : !tile.ptr<i32>
+    %l16 = arith.muli %l, %c16 : i32
+    %ls = tile.splat %l16 : i32 -> tensor<8192xi32, #row>
+    %m = arith.cmpi slt, %i, %ls : tensor<8192xi32, #row>
+    %rl = arith.extsi %r : i32 to i64
+    %at = arith.muli %rl, %nl : i64
+    %xr = tile.addptr %x, %at : !tile.ptr<bf16>, i64
+    %xs = tile.splat %xr : !tile.ptr<bf16> -> !ptrs
+    %xp = tile.addptr %xs, %i : !ptrs, tensor<8192xi32, #row>
+    %xv = tile.load %xp, %m : !ptrs
+    %xf = tile.fp_to_fp %xv : !narrow -> !wide
+    %s = tile.reduce (%xf) {axis = 0 : i32} : (!wide) -> f32 {
+    ^bb0(%p: f32, %q: f32):
+      %t = arith.addf %p, %q : f32
+      tile.reduce_return %t : f32
+    }
+    %st = tile.splat %s : f32 -> !wide
+    %y = arith.mulf %xf, %st : !wide
+    %yn = tile.fp_to_fp %y : !wide -> !narrow
+    %or = tile.addptr %o, %at : !tile.ptr<bf16>, i64
+    %os = tile.splat %or : !tile.ptr<bf16> -> !ptrs
+    %op = tile.addptr %os, %i : !ptrs, tensor<8192xi32, #row>
+    tile.store %op, %yn, %m : !ptrs
+    %r1 = arith.addi %r, %c1 : i32
+    %np = tile.addptr %lengths, %r1 : !tile.ptr<i32>, i32
+    tile.store %np, %r1 : !tile.ptr<i32>
+    %na = arith.addf %a, %y : !wide
+    %nb = arith.addf %b, %xf : !wide
+    scf.yield %na, %nb : !wide, !wide
+  }
+  %sum = arith.addf %sums#0, %sums#1 : !wide
+  %out = tile.fp_to_fp %sum : !wide -> !narrow
+  %ts = tile.splat %total : !tile.ptr<bf16> -> !ptrs
+  %tp = tile.addptr %ts, %i : !ptrs, tensor<8192xi32, #row>
+  tile.store %tp, %out : !ptrs
+  tile.return
+}
 }

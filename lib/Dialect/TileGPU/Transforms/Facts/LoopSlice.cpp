@@ -56,6 +56,14 @@ std::string LoopSlice::add(Value value) {
   return "";
 }
 
+SmallVector<tile::LoadOp> LoopSlice::getLoads() const {
+  SmallVector<tile::LoadOp> loads;
+  for (auto load : scf::ForOp(loop).getBody()->getOps<tile::LoadOp>())
+    if (ops.contains(load))
+      loads.push_back(load);
+  return loads;
+}
+
 /// A load that touches memory only if `condition` holds too.
 static void guard(OpBuilder &builder, tile::LoadOp load, Value condition) {
   builder.setInsertionPoint(load);

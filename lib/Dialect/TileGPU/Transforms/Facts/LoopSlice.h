@@ -9,6 +9,7 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -23,6 +24,9 @@ public:
 
   /// Adds what computes a value. Says why it cannot be computed ahead; nothing if it can.
   std::string add(mlir::Value value);
+
+  /// The loads of the slice.
+  llvm::SmallVector<tile::LoadOp> getLoads() const;
 
   /// The carried values that the slice starts from, by their numbers.
   llvm::ArrayRef<unsigned> getCarried() const { return carried.getArrayRef(); }

@@ -2,6 +2,7 @@
 
 #include "EarlyLoads.h"
 
+#include "Facts/LoopSlice.h"
 #include "Programs/LoopDots.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Dialect/TileGPU/IR/Schedule.h"
@@ -78,6 +79,17 @@ Operation *tessera::tilegpu::findObstacleInLoop(scf::ForOp loop, MemoryOrder &or
   return findObstacleOf(loop, loads, [&](tile::LoadOp load, Operation *op) {
     return order.mayPass(load, op, loop).isIndependent();
   });
+}
+
+SmallVector<tile::LoadOp> tessera::tilegpu::getEarlyLoads(scf::ForOp loop,
+                                                          ArrayRef<tile::LoadOp> copied) {
+  SmallVector<tile::LoadOp> loads(copied);
+  LoopSlice addresses(loop);
+  for (tile::LoadOp load : copied)
+    for (Value operand : load->getOperands())
+      addresses.add(operand);
+  llvm::append_range(loads, addresses.getLoads());
+  return loads;
 }
 
 std::optional<LaunchConditions> tessera::tilegpu::findConditionsInLoop(scf::ForOp loop,

@@ -39,6 +39,11 @@ std::optional<EarlyLoadObstacle> findObstacle(tile::FuncOp kernel,
 /// a schedule is an obstacle, too.
 mlir::Operation *findObstacleInLoop(mlir::scf::ForOp loop, MemoryOrder &order);
 
+/// The loads that are early if copies of these loads of a loop are: the copies themselves, and the
+/// loads that their addresses and masks depend on.
+llvm::SmallVector<tile::LoadOp> getEarlyLoads(mlir::scf::ForOp loop,
+                                              llvm::ArrayRef<tile::LoadOp> copied);
+
 /// The conditions of a launch for these loads of a loop to precede the accesses of earlier
 /// iterations: arrays must not overlap. The bounds of a loop give the rows that it accesses.
 /// Nothing where a launch cannot know: then `obstacle` is what stands against it.

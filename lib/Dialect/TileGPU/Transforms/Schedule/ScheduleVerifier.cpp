@@ -339,7 +339,7 @@ LogicalResult LoopSchedule::verifyOrder() const {
   if (!hasLoadsAhead()) {
     Operation *ofCopies = nullptr;
     std::optional<LaunchConditions> conditions =
-        findConditionsInLoop(loop, copied, order, analysis, ofCopies);
+        findConditionsInLoop(loop, getEarlyLoads(loop, copied), order, analysis, ofCopies);
     if (conditions && areChecked(loop->getParentOfType<tile::FuncOp>(), *conditions))
       return success();
     if (!conditions)

@@ -302,7 +302,7 @@ std::optional<PlannedCopy> AsyncTransport::getCopy(scf::ForOp loop, tile::LoadOp
   return copy;
 }
 
-/// Conditions for loads of later iterations to be early, of these or of all that the loop has.
+/// The conditions for these loads of later iterations to be early.
 static std::optional<TransportObstacle>
 findObstacleByLaunch(scf::ForOp loop, ArrayRef<tile::LoadOp> loads, MemoryOrder &order,
                      AccessAnalysis &analysis, LaunchConditions &conditions) {
@@ -365,5 +365,6 @@ std::optional<PlannedCopy> RowTransport::getCopy(scf::ForOp loop, tile::LoadOp l
 std::optional<TransportObstacle> RowTransport::findObstacle(scf::ForOp loop,
                                                             const TransportPlan &plan,
                                                             LaunchConditions &conditions) {
-  return findObstacleByLaunch(loop, plan.getLoads(), order, analysis, conditions);
+  return findObstacleByLaunch(loop, getEarlyLoads(loop, plan.getLoads()), order, analysis,
+                              conditions);
 }
