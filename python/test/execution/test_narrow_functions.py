@@ -38,3 +38,42 @@ def test_gelu(result):
     places = 11 if result == "f2" else 24
     own = abs(want) * 2.0 ** (-13 if result == "f2" else -22) + abs(x) * 2.0**-23
     assert (abs(y - want) <= abs(want) * 2.0**-places + 2.0**-25 + own).all()
+
+
+@tessera.jit
+def shifted_exp(x_ptr, o_ptr, lse_ptr, N: tl.constexpr):
+    i = tl.program_id(0) * N + tl.arange(0, N)
+    x = tl.load(x_ptr + i)
+    largest = tl.max(x, 0)
+    e = tl.exp(x - largest)
+    tl.store(o_ptr + i, e)
+    tl.store(lse_ptr + tl.program_id(0), largest + tl.log(tl.sum(e, 0)))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_exp_of_what_is_not_positive(rng, deterministic):
+    """An element minus the maximum: another exp, of the same error, with the same special values."""
+    x = rng.normal(0, 1, (6, 256)) * [[0.01], [1], [8], [30], [1], [1]]
+    x[0, :2], x[1, 7], x[2, 9], x[3, 3], x[4, 1] = -np.inf, np.nan, np.inf, -1e30, -3.4e38
+    x[5] = -np.inf
+    x = x.astype("f4")
+    out, lse = np.full_like(x, 7), np.full(len(x), 7, "f4")
+    tessera.gpu.simulate(shifted_exp)[(len(x),)](
+        x, out, lse, 256, target="sm_90a", deterministic=deterministic
+    ).check()
+    with np.errstate(invalid="ignore"):
+        difference = x - np.fmax.reduce(x, 1, keepdims=True)
+        want = np.exp(difference.astype("f8"))
+    np.testing.assert_array_equal(np.isnan(out), np.isnan(want))
+    assert (out[difference == 0] == 1).all() and (out[difference == -np.inf] == 0).all()
+    normal = want > 2.0**-126
+    error = abs(out - want)[normal] / np.spacing(want[normal].astype("f4"))
+    assert error.max() < 1.01
+    assert deterministic or not out[want < 2.0**-127].any()
+    code = tessera.compile(
+        shifted_exp, "*fp32:16, *fp32:16, *fp32:16", constexprs={"N": 256}, target="sm_90a",
+        deterministic=deterministic,
+    ).asm["ptx"]  # fmt: skip
+    # Each thread has two elements. The other exp adds 1.5 * 2^23 to find a whole power of two.
+    assert code.count("ex2.approx.ftz.f32") == 2 and ("0f4B400001" in code) == deterministic

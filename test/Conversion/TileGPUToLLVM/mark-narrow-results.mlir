@@ -154,3 +154,75 @@ module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target
     tile.return %z : tensor<16x8xf16, #acc>
   }
 }
+
+// -----
+
+// Arguments that are not positive: an element minus the maximum of its row. A maximum along the other
+// dimension is not that of the element's row, and a minimum is none.
+#line = #tilegpu.layout<32, lane = [1, 2, 4, 8, 16]>
+#tile = #tilegpu.layout<32x32, reg = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]>
+#rows = #tilegpu.layout<32, lane = [1, 2, 4, 8, 16]>
+#columns = #tilegpu.layout<32, reg = [1, 2, 4, 8, 16], lane = [0, 0, 0, 0, 0]>
+#row = #tilegpu.layout<32x1, lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]>
+#column = #tilegpu.layout<1x32, reg = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]]>
+module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+  // CHECK-LABEL: @below_maximum
+  tile.func private @below_maximum(%x: tensor<32xf32, #line>, %before: f32) -> tensor<32xf32, #line> {
+    %m = tile.reduce(%x) {axis = 0 : i32} : (tensor<32xf32, #line>) -> f32 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.maxnumf %a, %b : f32
+      tile.reduce_return %c : f32
+    }
+    %largest = arith.maxnumf %before, %m : f32
+    %s = tile.splat %largest : f32 -> tensor<32xf32, #line>
+    %d = arith.subf %x, %s : tensor<32xf32, #line>
+    // CHECK: math.exp %{{.+}} {tessera.below_maximum}
+    %e = math.exp %d : tensor<32xf32, #line>
+    tile.return %e : tensor<32xf32, #line>
+  }
+
+  // CHECK-LABEL: @above_minimum
+  tile.func private @above_minimum(%x: tensor<32xf32, #line>) -> tensor<32xf32, #line> {
+    %m = tile.reduce(%x) {axis = 0 : i32} : (tensor<32xf32, #line>) -> f32 {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.minnumf %a, %b : f32
+      tile.reduce_return %c : f32
+    }
+    %s = tile.splat %m : f32 -> tensor<32xf32, #line>
+    %d = arith.subf %x, %s : tensor<32xf32, #line>
+    // CHECK: math.exp %{{[a-z0-9]+}} :
+    %e = math.exp %d : tensor<32xf32, #line>
+    tile.return %e : tensor<32xf32, #line>
+  }
+
+  // CHECK-LABEL: @rows
+  tile.func private @rows(%x: tensor<32x32xf32, #tile>) -> tensor<32x32xf32, #tile> {
+    %m = tile.reduce(%x) {axis = 1 : i32} : (tensor<32x32xf32, #tile>) -> tensor<32xf32, #rows> {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.maxnumf %a, %b : f32
+      tile.reduce_return %c : f32
+    }
+    %r = tile.expand_dims %m {axis = 1 : i32} : tensor<32xf32, #rows> -> tensor<32x1xf32, #row>
+    %s = tile.broadcast %r : tensor<32x1xf32, #row> -> tensor<32x32xf32, #tile>
+    %d = arith.subf %x, %s : tensor<32x32xf32, #tile>
+    // CHECK: math.exp %{{.+}} {tessera.below_maximum}
+    %e = math.exp %d : tensor<32x32xf32, #tile>
+    tile.return %e : tensor<32x32xf32, #tile>
+  }
+
+  // CHECK-LABEL: @other_dimension
+  tile.func private @other_dimension(%x: tensor<32x32xf32, #tile>) -> tensor<32x32xf32, #tile> {
+    %m = tile.reduce(%x) {axis = 1 : i32} : (tensor<32x32xf32, #tile>) -> tensor<32xf32, #rows> {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.maxnumf %a, %b : f32
+      tile.reduce_return %c : f32
+    }
+    %t = tilegpu.convert_layout %m : tensor<32xf32, #rows> -> tensor<32xf32, #columns>
+    %r = tile.expand_dims %t {axis = 0 : i32} : tensor<32xf32, #columns> -> tensor<1x32xf32, #column>
+    %s = tile.broadcast %r : tensor<1x32xf32, #column> -> tensor<32x32xf32, #tile>
+    %d = arith.subf %x, %s : tensor<32x32xf32, #tile>
+    // CHECK: math.exp %{{[a-z0-9]+}} :
+    %e = math.exp %d : tensor<32x32xf32, #tile>
+    tile.return %e : tensor<32x32xf32, #tile>
+  }
+}

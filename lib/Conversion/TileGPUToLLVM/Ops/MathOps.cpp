@@ -112,6 +112,21 @@ Value emitNarrowErf(ThreadBuilder &thread, Value x) {
       thread.create<LLVM::FSubOp>(makeF32(thread, 1.0f), rest).getResult(), x);
 }
 
+/// exp of a number that is not positive, in five instructions: 2^-t, where t is a little more than
+/// |x| log2(e), times 1 + e. There e is x + t ln(2), which is not negative. Saturation is for
+/// -inf, where e is NaN and 2^-t is 0.
+Value emitExpBelowZero(ThreadBuilder &thread, Operation *op, Value x) {
+  constexpr float kLog2E = 0x1.715478p+0f, kLn2 = 0x1.62e430p-1f, kLn2Rest = -0x1.05c610p-29f;
+  Value t = thread.create<LLVM::FMulOp>(x, makeF32(thread, kLog2E)); // negated
+  Value rest = thread.create<LLVM::FMAOp>(t, makeF32(thread, -kLn2), x);
+  rest = thread.create<LLVM::FMAOp>(t, makeF32(thread, -kLn2Rest), rest);
+  const TargetHooks &hooks = thread.getHooks();
+  rest = callDeviceFunction(thread, op, hooks.getLibraryFunction("saturate", /*isF32=*/true),
+                            x.getType(), rest);
+  Value power = hooks.emitFastFunction(thread, FastFunction::Exp2Flushing, t);
+  return thread.create<LLVM::FMAOp>(power, rest, power);
+}
+
 /// The instruction of f32; null if there is none.
 Value emitInstruction(ThreadBuilder &thread, Operation *op, ValueRange operands) {
   Type f32 = thread.getBuilder().getF32Type();
@@ -126,6 +141,8 @@ Value emitInstruction(ThreadBuilder &thread, Operation *op, ValueRange operands)
     Value exponent = thread.create<LLVM::FMulOp>(x, thread.bitcast(thread.i32(kLog2E), f32));
     return hooks.emitFastFunction(thread, exp2, exponent);
   }
+  if (op->hasAttr(kBelowMaximumAttr) && flushes)
+    return emitExpBelowZero(thread, op, x);
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case([&](math::Exp2Op) { return hooks.emitFastFunction(thread, exp2, x); })
       .Case([&](math::SqrtOp) { return hooks.emitFastFunction(thread, FastFunction::Sqrt, x); })

@@ -19,6 +19,7 @@
 // is exact for 1 + erf suffices.
 
 #include "Exchange/ScratchMemory.h"
+#include "Maxima.h"
 #include "NarrowResults.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
@@ -242,16 +243,7 @@ private:
   /// True if the number is an exponential of a value minus a maximum of it and others.
   bool isAtMostOne() {
     auto exp = number.getDefiningOp<math::ExpOp>();
-    auto difference = exp ? exp.getOperand().getDefiningOp<arith::SubFOp>() : arith::SubFOp();
-    return difference && isAtLeast(difference.getRhs(), difference.getLhs());
-  }
-
-  static bool isAtLeast(Value large, Value small) {
-    if (large == small)
-      return true;
-    Operation *op = large.getDefiningOp();
-    return op && isa<arith::MaxNumFOp, arith::MaximumFOp>(op) &&
-           (isAtLeast(op->getOperand(0), small) || isAtLeast(op->getOperand(1), small));
+    return exp && isBelowMaximum(exp.getOperand());
   }
 
   /// True if a tile was computed with more bits and rounded to 16 at most.
@@ -291,16 +283,18 @@ bool endsNarrowAboveZero(Value value, double scale = 1) {
 struct TileGPUMarkNarrowResults
     : tessera::impl::TileGPUMarkNarrowResultsBase<TileGPUMarkNarrowResults> {
   void runOnOperation() final {
-    auto mark = [](Operation *op, bool isNarrow) {
-      if (getElementTypeOrSelf(op->getResult(0).getType()).isF32() && !isDeterministic(op) &&
-          isNarrow)
-        op->setAttr(kNarrowResultAttr, UnitAttr::get(op->getContext()));
+    auto mark = [](Operation *op, StringRef name) {
+      op->setAttr(name, UnitAttr::get(op->getContext()));
     };
     getOperation().walk([&](Operation *op) {
-      if (isa<math::ExpOp>(op))
-        mark(op, NarrowUses(op->getResult(0)).areAll());
-      else if (isa<math::ErfOp>(op))
-        mark(op, endsNarrowAboveZero(op->getResult(0)));
+      if (!isa<math::ExpOp, math::ErfOp>(op) || isDeterministic(op) ||
+          !getElementTypeOrSelf(op->getResult(0).getType()).isF32())
+        return;
+      Value result = op->getResult(0);
+      if (isa<math::ExpOp>(op) ? NarrowUses(result).areAll() : endsNarrowAboveZero(result))
+        mark(op, kNarrowResultAttr);
+      else if (isa<math::ExpOp>(op) && isBelowMaximum(op->getOperand(0)))
+        mark(op, kBelowMaximumAttr);
     });
   }
 };

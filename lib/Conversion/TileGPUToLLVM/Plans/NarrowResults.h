@@ -14,6 +14,10 @@ namespace tessera {
 inline constexpr llvm::StringLiteral kNarrowResultAttr =
     tilegpu::TileGPUDialect::NarrowResultAttrHelper::getNameStr();
 
+/// An attribute on exponentials of f32 without the one above: the argument is not positive, or by
+/// half an ulp of a maximum (Maxima.h).
+inline constexpr llvm::StringLiteral kBelowMaximumAttr = "tessera.below_maximum";
+
 } // namespace tessera
 
 #endif // TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_PLANS_NARROWRESULTS_H
