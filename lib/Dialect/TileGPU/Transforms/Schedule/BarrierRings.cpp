@@ -126,7 +126,7 @@ void BarrierRings::moveOn(OpBuilder &builder, unsigned channel) {
 Value BarrierRings::emitBuffer(OpBuilder &builder, const ScheduledCopy &copy,
                                const LoopIteration &iteration, int stage) {
   Value slot = emitPlace(builder, copy.channel, iteration, stage).slot;
-  return getRings(copy.channel).getTile(builder, tile::LoadOp(copy.load).getLoc(), copy.ring, slot);
+  return kernel.getTile(builder, copy, getRings(copy.channel), slot);
 }
 
 //===----------------------------------------------------------------------===//

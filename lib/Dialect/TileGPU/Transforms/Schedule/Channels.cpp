@@ -4,10 +4,46 @@
 
 #include "RingMemory.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/SmallBitVector.h"
 
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
+
+static MemDescType getTransposed(MemDescType type) {
+  LinearLayout transposed = type.getLayout().getLayout().transpose({1, 0});
+  MLIRContext *context = type.getContext();
+  return MemDescType::get(context, transposed.shape(), type.getElementType(),
+                          LayoutAttr::get(context, transposed));
+}
+
+/// True if two tiles have the same elements in the same bytes, at most transposed.
+static bool isSameMemory(MemDescType a, MemDescType b) {
+  return a == b || (a.getShape().size() == 2 && a.getElementType() == b.getElementType() &&
+                    getTransposed(a) == b);
+}
+
+FailureOr<SmallVector<unsigned, 2>> Channel::join(ArrayRef<MemDescType> others) {
+  SmallVector<unsigned, 2> found;
+  SmallVector<MemDescType, 2> joined(tiles);
+  llvm::SmallBitVector taken(tiles.size());
+  for (MemDescType other : others) {
+    unsigned ring = 0;
+    while (ring < tiles.size() && (taken.test(ring) || !isSameMemory(tiles[ring], other)))
+      ++ring;
+    if (ring < tiles.size()) {
+      taken.set(ring);
+    } else {
+      ring = joined.size();
+      joined.push_back(other);
+    }
+    found.push_back(ring);
+  }
+  if (!taken.all() && joined.size() != tiles.size())
+    return failure();
+  tiles = std::move(joined);
+  return found;
+}
 
 int64_t Channel::getSlotBytes() const { return getBytesOfSlots(tiles); }
 
@@ -86,8 +122,12 @@ ChannelPlace Channel::getPrevious(OpBuilder &builder, Location loc, ChannelPlace
   };
 }
 
-Value Channel::getTile(OpBuilder &builder, Location loc, unsigned ring, Value slot) const {
-  return MemDescIndexOp::create(builder, loc, rings[ring], slot);
+Value Channel::getTile(OpBuilder &builder, Location loc, unsigned ring, Value slot,
+                       MemDescType type) const {
+  Value tile = MemDescIndexOp::create(builder, loc, rings[ring], slot);
+  if (tiles[ring] == type)
+    return tile;
+  return MemDescTransOp::create(builder, loc, tile, ArrayRef<int32_t>({1, 0}));
 }
 
 void Channel::waitUntilFull(OpBuilder &builder, Location loc, ChannelPlace place) const {
@@ -100,14 +140,12 @@ void Channel::release(OpBuilder &builder, Location loc, Value slot) const {
   MBarrierArriveOp::create(builder, loc, barrier, /*in_cluster=*/blocks > 1);
 }
 
-Value Channel::beginToFill(OpBuilder &builder, Location loc, ChannelPlace place) const {
+Value Channel::beginToFill(OpBuilder &builder, Location loc, ChannelPlace place,
+                           int64_t bytes) const {
   Value isEmpty = MemDescIndexOp::create(builder, loc, empty, place.slot);
   // All slots are empty before the first round: the phase before the first is over.
   Value before = emitOtherPhase(builder, loc, place.phase);
   MBarrierWaitOp::create(builder, loc, isEmpty, before);
-  int64_t bytes = 0;
-  for (MemDescType tile : tiles)
-    bytes += tile.getNumBytes();
   Value isFull = MemDescIndexOp::create(builder, loc, full, place.slot);
   MBarrierExpectOp::create(builder, loc, isFull, bytes);
   return isFull;

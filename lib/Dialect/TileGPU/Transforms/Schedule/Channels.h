@@ -9,6 +9,8 @@
 //     next slot                               mark it empty; next slot
 //
 // A channel has the rings whose tiles are copied together, such as those of both operands of a dot.
+// Loops after one another fill the same rings, if the tiles of one are some of the other's: a loop
+// leaves the rings that it does not need as they are. A tile and its transpose are the same bytes.
 // The phases of a barrier alternate. So the position of a side in a channel is two numbers: the
 // slot, and the parity of its rounds. Both sides count separately, over all loops that use the
 // channel, and neither reads the other's position.
@@ -43,6 +45,10 @@ public:
   Channel(mlir::ArrayRef<MemDescType> tiles) : tiles(tiles) {}
 
   mlir::ArrayRef<MemDescType> getTiles() const { return tiles; }
+  /// The ring of each of these tiles, which a loop copies together. Adds rings for those that have
+  /// none. Fails, and changes nothing, unless the tiles are some of the channel's, or all of them
+  /// and more.
+  mlir::FailureOr<mlir::SmallVector<unsigned, 2>> join(mlir::ArrayRef<MemDescType> others);
   unsigned getNumSlots() const { return slots; }
   /// The number of blocks that copy to its rings: all of them must release a slot.
   void setBlocks(unsigned number) { blocks = number; }
@@ -63,16 +69,18 @@ public:
   ChannelPlace getNext(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place) const;
   ChannelPlace getPrevious(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place) const;
 
-  mlir::Value getTile(mlir::OpBuilder &builder, mlir::Location loc, unsigned ring,
-                      mlir::Value slot) const;
+  /// A slot of a ring, as a tile of this type.
+  mlir::Value getTile(mlir::OpBuilder &builder, mlir::Location loc, unsigned ring, mlir::Value slot,
+                      MemDescType type) const;
 
   /// For consumers: wait until the tiles have arrived, and release the slot.
   void waitUntilFull(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place) const;
   void release(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value slot) const;
 
-  /// For a producer: waits until the slot is empty, and announces all its bytes. Returns the
+  /// For a producer: waits until the slot is empty, and announces so many bytes. Returns the
   /// barrier that counts them.
-  mlir::Value beginToFill(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place) const;
+  mlir::Value beginToFill(mlir::OpBuilder &builder, mlir::Location loc, ChannelPlace place,
+                          int64_t bytes) const;
 
 private:
   mlir::SmallVector<MemDescType, 2> tiles;

@@ -170,17 +170,20 @@ LogicalResult KernelExpander::planRings() {
       auto [found, isNew] =
           transfers.rings.numbers.try_emplace(channel.number, transfers.rings.channels.size());
       if (isNew) {
-        transfers.rings.channels.emplace_back(tiles);
+        transfers.rings.channels.emplace_back(ArrayRef<MemDescType>());
         transfers.slots.push_back(channel.slots);
         transfers.producers.push_back(channel.producer);
-      } else if (transfers.slots[found->second] != channel.slots ||
-                 transfers.rings.channels[found->second].getTiles() != ArrayRef(tiles)) {
-        return loop.emitError("has other slots in channel ")
-               << channel.number << " than a loop before it";
       } else if (transfers.producers[found->second] != channel.producer) {
         return loop.emitError("has channel ")
                << channel.number << " filled by another producer than in a loop before it";
       }
+      FailureOr<SmallVector<unsigned, 2>> rings =
+          transfers.rings.channels[found->second].join(tiles);
+      if (transfers.slots[found->second] != channel.slots || failed(rings))
+        return loop.emitError("has other slots in channel ")
+               << channel.number << " than a loop before it";
+      for (auto [index, ring] : llvm::zip_equal(channel.copies, *rings))
+        transfers.rings.rings[schedule.getCopies()[index].load] = ring;
       if (llvm::any_of(channel.copies,
                        [&](unsigned index) { return schedule.getCopies()[index].isMulticast; }))
         transfers.rings.channels[found->second].setBlocks(getNumParts(kernel));
@@ -289,7 +292,7 @@ void KernelExpander::receive(const ScheduledCopy &copy) {
   ChannelPlace place = program.getPlace(index);
   OpBuilder builder(copy.load);
   Location loc = tile::LoadOp(copy.load).getLoc();
-  Value tile = channel.getTile(builder, loc, copy.ring, place.slot);
+  Value tile = transfers.rings.getTile(builder, copy, channel, place.slot);
   program.getPlace(index) = channel.getNext(builder, loc, place);
   SmallVector<Operation *> readers = getReaders(copy);
   builder.setInsertionPoint(readers.front());

@@ -19,12 +19,17 @@ struct KernelRings {
   llvm::SmallDenseMap<unsigned, unsigned> numbers;
   llvm::DenseMap<mlir::Operation *, BoxAccess> boxes;
   llvm::DenseMap<mlir::Operation *, mlir::Value> maps;
+  /// The ring of each load within its channel.
+  llvm::DenseMap<mlir::Operation *, unsigned> rings;
   /// True if all channels are at the same place where a loop begins, and so ever after.
   bool isInStep = false;
 
   unsigned getIndex(const ScheduledChannel &channel) const {
     return numbers.lookup(channel.number);
   }
+  /// The tile of a copy in a slot of its ring.
+  mlir::Value getTile(mlir::OpBuilder &builder, const ScheduledCopy &copy, const Channel &channel,
+                      mlir::Value slot) const;
   /// Copies the tiles of a channel to a slot, once that is empty. The mapping has the loop's
   /// variable.
   void emitCopies(mlir::OpBuilder &builder, const LoopSchedule &schedule,

@@ -78,8 +78,8 @@ void LoopPlanner::planChannels(PlannedLoop &planned) {
   planned.channels.push_back(0);
 }
 
-/// Tiles that one dot takes come together. Loops with tiles of the same types have
-/// their channels in common.
+/// Tiles that one dot takes come together. Loops with the same tiles have their channels in common,
+/// and loops of which one has more tiles. Blocks that share copies count the same tiles.
 void LoopPlanner::joinChannels(PlannedLoop &planned) {
   auto ofOperand = [&](Value operand) -> std::optional<unsigned> {
     for (auto [index, copy] : llvm::enumerate(planned.copies))
@@ -119,10 +119,15 @@ void LoopPlanner::joinChannels(PlannedLoop &planned) {
         tiles.push_back(planned.copies[load].tile);
       }
     unsigned channel = 0;
-    while (channel < plan.channels.size() && (llvm::is_contained(planned.channels, channel) ||
-                                              plan.channels[channel].getTiles() != ArrayRef(tiles)))
-      ++channel;
-    if (channel == plan.channels.size())
+    auto find = [&](llvm::function_ref<bool(Channel &)> takes) {
+      for (channel = 0; channel < plan.channels.size(); ++channel)
+        if (!llvm::is_contained(planned.channels, channel) && takes(plan.channels[channel]))
+          return true;
+      return false;
+    };
+    if (!find([&](Channel &other) { return other.getTiles() == ArrayRef(tiles); }) &&
+        (getNumParts(plan.function) > 1 ||
+         !find([&](Channel &other) { return succeeded(other.join(tiles)); })))
       plan.channels.emplace_back(tiles);
     planned.channels.push_back(channel);
     for (unsigned load : members)

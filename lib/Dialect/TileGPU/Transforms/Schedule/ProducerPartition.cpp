@@ -153,7 +153,7 @@ void ProducerPartition::emit(OpBuilder &builder, Block *block, IRMapping &mappin
       unsigned index = copy->channel;
       ChannelPlace &place = side.getPlace(index);
       const Channel &channel = transfers.rings.channels[index];
-      Value full = channel.beginToFill(builder, op.getLoc(), place);
+      Value full = channel.beginToFill(builder, op.getLoc(), place, copy->tile.getNumBytes());
       transfers.rings.emitCopy(builder, *copy, channel, place.slot, full, mapping);
       place = channel.getNext(builder, op.getLoc(), place);
     } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
