@@ -497,10 +497,28 @@ bool decodeLibrary(Decoder &decoder, LLVM::CallOp call) {
   return true;
 }
 
+/// Two f32 as a vector of two 16-bit floats. The first operand is the upper element.
+void decodeHalfPair(Decoder &decoder, LLVM::CallIntrinsicOp call) {
+  Registers results = decoder.define(call->getResult(0));
+  Type half = getScalars(call->getResult(0).getType()).front();
+  Type f32 = call->getOperand(0).getType();
+  for (unsigned element : {0, 1}) {
+    Instr &instr = decoder.emit(getConversion(f32, half), results[element],
+                                {decoder.get(call->getOperand(1 - element)).front()});
+    instr.width = getWidth(half);
+    instr.mask = maskOf(instr.width);
+    instr.fromWidth = getWidth(f32);
+  }
+}
+
 bool decodeIntrinsic(Decoder &decoder, LLVM::CallIntrinsicOp call) {
   if (call->getNumResults() != 1 || call->getNumOperands() == 0)
     return false;
   StringRef name = call.getIntrin();
+  if (name == "llvm.nvvm.ff2f16x2.rn" || name == "llvm.nvvm.ff2bf16x2.rn") {
+    decodeHalfPair(decoder, call);
+    return true;
+  }
   Type type = call->getResult(0).getType(), from = call->getOperand(0).getType();
   name.consume_front("llvm.nvvm.");
   Handler run =

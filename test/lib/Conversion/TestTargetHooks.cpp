@@ -283,6 +283,9 @@ public:
   Value emitToFloat8Pair(ThreadBuilder &thread, Value upper, Value lower, bool) const override {
     return call(thread, "to_float8_pair", thread.intType(16), {upper, lower}).front();
   }
+  Value emitToHalfPair(ThreadBuilder &thread, Type type, Value upper, Value lower) const override {
+    return call(thread, "to_half_pair", VectorType::get({2}, type), {upper, lower}).front();
+  }
   void emitAssertFailure(ThreadBuilder &thread, Operation *, Value message, Value file,
                          unsigned line, Value function) const override {
     call(thread, "assert_failure", {}, {message, file, thread.i32(line), function});

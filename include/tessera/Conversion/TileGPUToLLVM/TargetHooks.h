@@ -358,6 +358,9 @@ public:
   /// saturating.
   virtual Value emitToFloat8Pair(ThreadBuilder &thread, Value upper, Value lower,
                                  bool isE4M3) const = 0;
+  /// Two f32 as a vector of two 16-bit floats of this type: to nearest even.
+  virtual Value emitToHalfPair(ThreadBuilder &thread, Type type, Value upper,
+                               Value lower) const = 0;
 
   //===--------------------------------------------------------------------===//
   // Reports

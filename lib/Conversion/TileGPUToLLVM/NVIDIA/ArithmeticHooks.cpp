@@ -180,3 +180,9 @@ Value NVIDIAHooks::emitToFloat8Pair(ThreadBuilder &thread, Value upper, Value lo
   return callIntrinsic(thread, isE4M3 ? "llvm.nvvm.ff.to.e4m3x2.rn" : "llvm.nvvm.ff.to.e5m2x2.rn",
                        thread.intType(16), {upper, lower});
 }
+
+Value NVIDIAHooks::emitToHalfPair(ThreadBuilder &thread, Type type, Value upper,
+                                  Value lower) const {
+  return callIntrinsic(thread, type.isBF16() ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn",
+                       VectorType::get({2}, type), {upper, lower});
+}

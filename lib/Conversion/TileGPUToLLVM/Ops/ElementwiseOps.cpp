@@ -323,6 +323,16 @@ struct NarrowToFloat8Pattern : TilePattern<tile::FpToFpOp> {
   }
 };
 
+/// The registers of a tile that hold elements of their own. `getRepresentatives` says which of them
+/// has the element of each other one.
+SmallVector<int64_t> getDistinct(ArrayRef<int64_t> representatives) {
+  SmallVector<int64_t> distinct;
+  for (auto [i, representative] : llvm::enumerate(representatives))
+    if (representative == static_cast<int64_t>(i))
+      distinct.push_back(i);
+  return distinct;
+}
+
 /// For a tile, two registers at a time, before tiles become single registers. Registers that hold
 /// one element count once.
 struct NarrowTileToFloat8Pattern : TilePattern<tile::FpToFpOp> {
@@ -336,10 +346,8 @@ struct NarrowTileToFloat8Pattern : TilePattern<tile::FpToFpOp> {
       return failure();
     ThreadBuilder thread = getThread(rewriter, op.getLoc());
     ValueRange source = adaptor.getSource();
-    SmallVector<int64_t> representatives = getRepresentatives(op, type), distinct;
-    for (auto [i, representative] : llvm::enumerate(representatives))
-      if (representative == static_cast<int64_t>(i))
-        distinct.push_back(i);
+    SmallVector<int64_t> representatives = getRepresentatives(op, type);
+    SmallVector<int64_t> distinct = getDistinct(representatives);
     SmallVector<Value> results(representatives.size());
     for (size_t i = 0; i < distinct.size(); i += 2) {
       bool isAlone = i + 1 == distinct.size();
@@ -349,6 +357,41 @@ struct NarrowTileToFloat8Pattern : TilePattern<tile::FpToFpOp> {
       results[distinct[i]] = first;
       if (!isAlone)
         results[distinct[i + 1]] = second;
+    }
+    for (auto [result, representative] : llvm::zip_equal(results, representatives))
+      result = results[representative];
+    rewriter.replaceOpWithMultiple(op, {results});
+    return success();
+  }
+};
+
+/// A tile of f16 or bf16 that a loop carries is made two registers at a time. Single conversions
+/// would be moved over the end of an iteration, and the loop would carry f32 in twice the registers.
+struct NarrowCarriedTilePattern : TilePattern<tile::FpToFpOp> {
+  NarrowCarriedTilePattern(const TileGPUTypeConverter &converter)
+      : TilePattern(converter, /*benefit=*/11) {}
+
+  LogicalResult matchAndRewrite(tile::FpToFpOp op, OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    auto type = dyn_cast<RankedTensorType>(op.getType());
+    if (!type || !isa<Float16Type, BFloat16Type>(type.getElementType()) ||
+        !getElementTypeOrSelf(op.getSource()).isF32() ||
+        op.getRounding() != tile::RoundingMode::NearestEven ||
+        llvm::none_of(op->getUsers(), llvm::IsaPred<scf::YieldOp>))
+      return failure();
+    SmallVector<int64_t> representatives = getRepresentatives(op, type);
+    SmallVector<int64_t> distinct = getDistinct(representatives);
+    if (distinct.size() % 2 != 0)
+      return failure();
+    ThreadBuilder thread = getThread(rewriter, op.getLoc());
+    ValueRange source = adaptor.getSource();
+    SmallVector<Value> results(representatives.size());
+    for (size_t i = 0; i < distinct.size(); i += 2) {
+      Value pair = thread.getHooks().emitToHalfPair(
+          thread, type.getElementType(), source[distinct[i + 1]], source[distinct[i]]);
+      for (size_t half : {0, 1})
+        results[distinct[i + half]] =
+            thread.create<LLVM::ExtractElementOp>(pair, thread.i32(half));
     }
     for (auto [result, representative] : llvm::zip_equal(results, representatives))
       result = results[representative];
@@ -540,7 +583,7 @@ void tessera::populateElementwisePatterns(const TileGPUTypeConverter &converter,
   patterns.add<TakeApart, Float8Pattern, TotalArithPattern>(converter);
   patterns
       .add<WideShiftPattern, FpToIntPattern, NarrowToFloat8Pattern, NarrowTileToFloat8Pattern,
-           WidenBF16Pattern, IntToBF16Pattern<arith::SIToFPOp>, IntToBF16Pattern<arith::UIToFPOp>,
-           DivFPattern, PreciseDivPattern, PreciseSqrtPattern, BitcastPattern, ArithBitcastPattern,
+           NarrowCarriedTilePattern, WidenBF16Pattern, IntToBF16Pattern<arith::SIToFPOp>,
+           IntToBF16Pattern<arith::UIToFPOp>, DivFPattern, PreciseDivPattern, PreciseSqrtPattern, BitcastPattern, ArithBitcastPattern,
            SelectPattern, MapElementwisePattern>(converter);
 }

@@ -203,9 +203,24 @@ int64_t DotOrder::getRegistersOfOperands(unsigned warps) const {
 
 void DotOrder::addBeforeUsers(Operation *op) { orders[op] = getFirstUse(op); }
 
+/// Late dots begin behind the inner ones, whose waits need not include them then.
+void DotOrder::moveLateDots() const {
+  scf::ForOp of = loop;
+  Operation *last = nullptr;
+  for (auto dot : of.getBody()->getOps<AsyncDotOp>())
+    if (!late.contains(dot) && isInner(dot) && orders.lookup(dot) == 0)
+      last = dot;
+  for (Operation *dot : late)
+    if (last && dot->isBeforeInBlock(last)) {
+      dot->moveAfter(last);
+      last = dot;
+    }
+}
+
 void DotOrder::propose() const {
   scf::ForOp of = loop;
   MLIRContext *context = of.getContext();
+  moveLateDots();
   // An op that says nothing has the order of the one before.
   int order = 0;
   for (Operation &op : of.getBody()->without_terminator()) {

@@ -65,6 +65,7 @@ private:
   void sinkOps();
   bool isOverwritten(AsyncDotOp dot) const;
   int getFirstUse(mlir::Operation *op) const;
+  void moveLateDots() const;
 
   mlir::scf::ForOp loop;
   ReplacedOps replaced;
