@@ -339,9 +339,8 @@ def TilePairIterationsPass : Pass<"tile-pair-iterations", "::tessera::tile::Func
   let description = [{
     A loop that adds up products over the rows of each iteration, and whose loads go on from
     iteration to iteration, has half the iterations, of twice the rows, if they are few: at most half
-    of `most-columns`. The kernel must have a loop whose dots have results of more than `least-bytes`:
-    programs of fewer share an SM, which a pair of iterations would take the registers of. The number
-    of iterations must be even. That is a condition of a launch
+    of `most-columns`. The kernel must have a loop whose dots have results of more than `least-bytes`,
+    so that a pair needs the registers of 8 warps. The number of iterations must be even. That is a condition of a launch
     (`tile.program_bounds`), without which another variant of the kernel runs.
 
     ```mlir
@@ -363,8 +362,8 @@ def TilePairIterationsPass : Pass<"tile-pair-iterations", "::tessera::tile::Func
            "columns of a dot for which tensor cores wait no longer than for more of them">,
     Option<"mostBytes", "most-bytes", "int64_t", /*default=*/"229376",
            "bytes of the results of a loop's dots, which registers hold">,
-    Option<"leastBytes", "least-bytes", "int64_t", /*default=*/"131072",
-           "as many bytes, of any loop, for which one program has an SM alone">
+    Option<"leastBytes", "least-bytes", "int64_t", /*default=*/"65536",
+           "as many bytes, of any loop, for which pairs were faster than two programs on an SM">
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
