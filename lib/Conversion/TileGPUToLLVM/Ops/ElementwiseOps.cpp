@@ -366,7 +366,8 @@ struct NarrowTileToFloat8Pattern : TilePattern<tile::FpToFpOp> {
 };
 
 /// A tile of f16 or bf16 that a loop carries is made two registers at a time. Single conversions
-/// would be moved over the end of an iteration, and the loop would carry f32 in twice the registers.
+/// would be moved over the end of an iteration, and the loop would carry f32 in twice the
+/// registers.
 struct NarrowCarriedTilePattern : TilePattern<tile::FpToFpOp> {
   NarrowCarriedTilePattern(const TileGPUTypeConverter &converter)
       : TilePattern(converter, /*benefit=*/11) {}
@@ -387,11 +388,10 @@ struct NarrowCarriedTilePattern : TilePattern<tile::FpToFpOp> {
     ValueRange source = adaptor.getSource();
     SmallVector<Value> results(representatives.size());
     for (size_t i = 0; i < distinct.size(); i += 2) {
-      Value pair = thread.getHooks().emitToHalfPair(
-          thread, type.getElementType(), source[distinct[i + 1]], source[distinct[i]]);
+      Value pair = thread.getHooks().emitToHalfPair(thread, type.getElementType(),
+                                                    source[distinct[i + 1]], source[distinct[i]]);
       for (size_t half : {0, 1})
-        results[distinct[i + half]] =
-            thread.create<LLVM::ExtractElementOp>(pair, thread.i32(half));
+        results[distinct[i + half]] = thread.create<LLVM::ExtractElementOp>(pair, thread.i32(half));
     }
     for (auto [result, representative] : llvm::zip_equal(results, representatives))
       result = results[representative];
@@ -584,6 +584,6 @@ void tessera::populateElementwisePatterns(const TileGPUTypeConverter &converter,
   patterns
       .add<WideShiftPattern, FpToIntPattern, NarrowToFloat8Pattern, NarrowTileToFloat8Pattern,
            NarrowCarriedTilePattern, WidenBF16Pattern, IntToBF16Pattern<arith::SIToFPOp>,
-           IntToBF16Pattern<arith::UIToFPOp>, DivFPattern, PreciseDivPattern, PreciseSqrtPattern, BitcastPattern, ArithBitcastPattern,
-           SelectPattern, MapElementwisePattern>(converter);
+           IntToBF16Pattern<arith::UIToFPOp>, DivFPattern, PreciseDivPattern, PreciseSqrtPattern,
+           BitcastPattern, ArithBitcastPattern, SelectPattern, MapElementwisePattern>(converter);
 }

@@ -362,7 +362,7 @@ def TilePairIterationsPass : Pass<"tile-pair-iterations", "::tessera::tile::Func
            "columns of a dot for which tensor cores wait no longer than for more of them">,
     Option<"mostBytes", "most-bytes", "int64_t", /*default=*/"229376",
            "bytes of the results of a loop's dots, which registers hold">,
-    Option<"leastBytes", "least-bytes", "int64_t", /*default=*/"65536",
+    Option<"leastBytes", "least-bytes", "int64_t", /*default=*/"81920",
            "as many bytes, of any loop, for which pairs were faster than two programs on an SM">
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];

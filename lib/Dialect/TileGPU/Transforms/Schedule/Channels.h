@@ -9,11 +9,11 @@
 //     next slot                               mark it empty; next slot
 //
 // A channel has the rings whose tiles are copied together, such as those of both operands of a dot.
-// Loops after one another fill the same rings, if the tiles of one are some of the other's: a loop
-// leaves the rings that it does not need as they are. A tile and its transpose are the same bytes.
-// The phases of a barrier alternate. So the position of a side in a channel is two numbers: the
-// slot, and the parity of its rounds. Both sides count separately, over all loops that use the
-// channel, and neither reads the other's position.
+// Successive loops fill the same rings, if the tiles of one are some of the other's. A loop does
+// not use the rings that it does not need. A tile and its transpose are the same bytes. The phases
+// of a barrier alternate. So the position of a side in a channel is two numbers: the slot, and the
+// parity of its rounds. Both sides count separately, over all loops that use the channel, and
+// neither reads the other's position.
 //
 // If copies are for all blocks of a cluster (Schedule.h), a slot is empty when it is empty in each
 // of them. Readers arrive at the barriers of all blocks, and a producer counts all arrivals.
