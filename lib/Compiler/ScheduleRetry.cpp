@@ -149,6 +149,9 @@ bool ScheduleRetry::shorten() {
 bool ScheduleRetry::next(const ScheduleOutcome &outcome) {
   if (outcome.fits() || attempts == kMaxAttempts)
     return false;
+  if (outcome.isSpecialized && !outcome.isRefused && !outcome.lacksShared &&
+      outcome.neededRegisters == 0 && outcome.spillBytes <= kFewSpilledBytes)
+    return false;
   ++attempts;
   if (outcome.lacksShared)
     return shorten();

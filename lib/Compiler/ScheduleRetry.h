@@ -83,6 +83,8 @@ public:
   static constexpr int kMaxWarpsWithAllRegisters = 8;
   /// If a thread spills fewer bytes (a quarter of its registers), more warps are not tried.
   static constexpr int64_t kMinSpilledBytes = 256;
+  /// Four values, which ptxas spills once a program. Without producer warps a program loses more.
+  static constexpr int64_t kFewSpilledBytes = 16;
 
   ScheduleRetry(int numWarps, bool mayWiden, ClusterLimits clusters = {})
       : clusters(clusters), wanted(numWarps), mayWiden(mayWiden) {
