@@ -120,3 +120,36 @@ tile.func private @pointer_chain(%p: !tile.ptr<f32>) -> (!tile.ptr<f32>, !tile.p
   // CHECK: tile.return %[[Q]], %[[R]]
   tile.return %q, %r : !tile.ptr<f32>, !tile.ptr<f32>
 }
+
+// -----
+
+// CHECK-LABEL: tile.func private @rest_of_quotient(
+// CHECK-SAME: %[[X:.+]]: i32, %[[C:.+]]: i32
+tile.func private @rest_of_quotient(%x: i32, %c: i32) -> (i32, i32, i32, i32) {
+  // CHECK-DAG: %[[ZERO:.+]] = arith.constant 0 : i32
+  // CHECK-DAG: %[[TEN:.+]] = arith.constant 10 : i32
+  %c10 = arith.constant 10 : i32
+  %c32 = arith.constant 32 : i32
+  %c48 = arith.constant 48 : i32
+  %c128 = arith.constant 128 : i32
+  // CHECK: %[[REST:.+]] = tile.rem_int signed %[[X]], %[[TEN]]
+  %q = tile.div_int signed %x, %c10 : i32
+  %p = arith.muli %c10, %q : i32
+  %rest = arith.subi %x, %p : i32
+  // A divisor that may change keeps its one division.
+  // CHECK: tile.div_int signed %[[X]], %[[C]]
+  // CHECK: %[[OTHER:.+]] = arith.subi %[[X]],
+  %q2 = tile.div_int signed %x, %c : i32
+  %p2 = arith.muli %q2, %c : i32
+  %other = arith.subi %x, %p2 : i32
+  %tile = arith.muli %x, %c128 : i32
+  %q3 = tile.div_int signed %tile, %c32 : i32
+  %p3 = arith.muli %q3, %c32 : i32
+  %none = arith.subi %tile, %p3 : i32
+  // The product may wrap, and 48 is no power of two.
+  // CHECK: %[[WRAPS:.+]] = tile.rem_int
+  %wide = arith.muli %x, %c48 : i32
+  %wraps = tile.rem_int signed %wide, %c48 : i32
+  // CHECK: tile.return %[[REST]], %[[OTHER]], %[[ZERO]], %[[WRAPS]]
+  tile.return %rest, %other, %none, %wraps : i32, i32, i32, i32
+}

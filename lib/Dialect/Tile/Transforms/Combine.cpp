@@ -114,12 +114,50 @@ struct PointerChain : public OpRewritePattern<AddPtrOp> {
   }
 };
 
+/// x - x / c * c -> x % c, for any constant c. Then it is known to be not negative if x is not.
+struct RestOfQuotient : public OpRewritePattern<arith::SubIOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::SubIOp op, PatternRewriter &rewriter) const final {
+    auto product = op.getRhs().getDefiningOp<arith::MulIOp>();
+    if (!product)
+      return rewriter.notifyMatchFailure(op, "no product is subtracted");
+    for (auto [value, divisor] : {std::pair(product.getLhs(), product.getRhs()),
+                                  std::pair(product.getRhs(), product.getLhs())}) {
+      auto quotient = value.getDefiningOp<DivIntOp>();
+      if (!quotient || quotient.getLhs() != op.getLhs() || quotient.getRhs() != divisor ||
+          !matchPattern(divisor, m_Constant()))
+        continue;
+      rewriter.replaceOpWithNewOp<RemIntOp>(op, quotient.getSignedness(), op.getLhs(), divisor);
+      return success();
+    }
+    return rewriter.notifyMatchFailure(op, "the product is not of its quotient");
+  }
+};
+
+/// x * c1 % c2 -> 0, if c1 is a multiple of c2, and c2 a power of two: the product may wrap.
+struct RestOfMultiple : public OpRewritePattern<RemIntOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(RemIntOp op, PatternRewriter &rewriter) const final {
+    auto product = op.getLhs().getDefiningOp<arith::MulIOp>();
+    APInt factor, divisor;
+    if (!product || !matchPattern(op.getRhs(), m_ConstantInt(&divisor)) || !divisor.isPowerOf2() ||
+        !(matchPattern(product.getRhs(), m_ConstantInt(&factor)) ||
+          matchPattern(product.getLhs(), m_ConstantInt(&factor))) ||
+        !factor.urem(divisor).isZero())
+      return rewriter.notifyMatchFailure(op, "not known to be a multiple of a power of two");
+    rewriter.replaceOpWithNewOp<arith::ConstantOp>(op, rewriter.getZeroAttr(op.getType()));
+    return success();
+  }
+};
+
 struct CombinePass : public tessera::tile::impl::TileCombinePassBase<CombinePass> {
   void runOnOperation() final {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
     patterns.add<AddIntoAccumulator<arith::AddFOp>, AddIntoAccumulator<arith::AddIOp>, SelectOfLoad,
-                 StoreOfSelect, PointerChain>(context);
+                 StoreOfSelect, PointerChain, RestOfQuotient, RestOfMultiple>(context);
     GreedyRewriteConfig config;
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Normal);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))

@@ -13,7 +13,8 @@ def TileCombinePass : Pass<"tile-combine", "::tessera::tile::FuncOp"> {
   let description = [{
     A sum of a dot and a tile becomes the dot's accumulator. A `select` between a masked load and a
     tile becomes the load's `other`. A stored `select` under the store's own mask becomes its first
-    choice. Two pointer offsets by constants become one.
+    choice. Two pointer offsets by constants become one. `x - x / c * c` becomes a remainder, which is
+    0 if x is known to be a multiple of c.
 
     ```mlir
     %zero = arith.constant dense<0.0> : tensor<16x16xf32>
