@@ -14,11 +14,13 @@
 // values that are equal in all rows, and to columns of other dots. Loads must continue: row 32 + r
 // of an iteration is row r of the next one.
 //
-// Two programs that share an SM gain more from each other than from pairs, for which registers
-// suffice only once. So there are pairs only in kernels whose programs have an SM alone.
+// Kernels with few sums keep their iterations, since two programs share an SM, for which pairs take
+// too many registers.
 //
-// The number of iterations must be even, in each program. The launch checks that, and runs another
-// variant of the kernel if it is not.
+// Columns of masks count rows, as loads do. Pairs are paired again while they are few.
+//
+// The number of iterations must be even, in each program. Unless it is constant, the launch checks
+// that, and runs another variant of the kernel if it is not.
 
 #include "tessera/Analysis/Access/Access.h"
 #include "tessera/Analysis/Access/ProgramBounds.h"
@@ -55,9 +57,10 @@ public:
   /// Finds the rows of an iteration, and if all that depends on them can have twice as many. Dots
   /// then have at most `mostColumns` columns, and their results `mostBytes`. Changes nothing.
   bool plan(int64_t mostColumns, int64_t mostBytes);
-  /// The text of a number that is not negative if the number of iterations is even.
+  /// The text of a number that is not negative if the number of iterations is even. It is empty if
+  /// that is known, and none if it cannot be known.
   std::optional<std::string> getCondition() const;
-  void apply();
+  scf::ForOp apply();
 
 private:
   bool planCarried();
@@ -66,7 +69,8 @@ private:
   bool followOperands(Operation *op, unsigned axis,
                       llvm::function_ref<bool(Value, std::optional<unsigned>)> followOperand);
   bool followPointers(Value pointers, unsigned axis);
-  bool continues(LoadOp load, unsigned axis);
+  bool isIndex(Value value, unsigned axis);
+  bool continues(Value value, unsigned axis);
   bool isFixed(Value value) const { return loop.isDefinedOutsideOfLoop(value); }
 
   RankedTensorType widen(RankedTensorType type, unsigned axis) const;
@@ -99,11 +103,21 @@ bool IterationPairing::follow(Value value, unsigned axis) {
   RankedTensorType type = getTile(value);
   if (!type || type.getDimSize(axis) != rows)
     return false;
+  if (isIndex(value, axis))
+    return followPointers(value, axis) && continues(value, axis);
   auto [entry, isNew] = axes.try_emplace(value, axis);
   if (!isNew)
     return entry->second == axis && !indices.contains(value);
   Operation *op = value.getDefiningOp();
   return op && followOp(op, axis);
+}
+
+/// True if a tile of integers counts rows, as for a mask.
+bool IterationPairing::isIndex(Value value, unsigned axis) {
+  if (!getTile(value).getElementType().isInteger() || getTile(value).getElementType().isInteger(1))
+    return false;
+  std::optional<LinearForm> form = analysis.getLinearForm(value);
+  return form && !form->strides[axis].isZero();
 }
 
 bool IterationPairing::followOp(Operation *op, unsigned axis) {
@@ -116,7 +130,7 @@ bool IterationPairing::followOp(Operation *op, unsigned axis) {
     return isFixed(op->getOperand(0));
   if (auto load = dyn_cast<LoadOp>(op))
     return !isFixed(load.getResult()) && !load.getIsVolatile() && !load.getMask() &&
-           followPointers(load.getPtr(), axis) && continues(load, axis);
+           followPointers(load.getPtr(), axis) && continues(load.getPtr(), axis);
   if (auto dot = dyn_cast<DotOp>(op)) {
     // The rows of the other operand are multiplied with those of both iterations.
     if (!follow(dot.getAcc(), axis) || !isFixed(axis == 0 ? dot.getB() : dot.getA()) ||
@@ -169,9 +183,9 @@ bool IterationPairing::followPointers(Value pointers, unsigned axis) {
   });
 }
 
-/// True if the iteration after an iteration loads the rows behind its own.
-bool IterationPairing::continues(LoadOp load, unsigned axis) {
-  std::optional<LinearForm> form = analysis.getLinearForm(load.getPtr());
+/// True if the rows of the next iteration go on where those of an iteration end.
+bool IterationPairing::continues(Value value, unsigned axis) {
+  std::optional<LinearForm> form = analysis.getLinearForm(value);
   if (!form)
     return false;
   auto iteration = ScalarPolynomial::ofFactor(ScalarFactor(loop.getInductionVar(),
@@ -223,9 +237,14 @@ bool IterationPairing::plan(int64_t mostColumns, int64_t mostBytes) {
 
 std::optional<std::string> IterationPairing::getCondition() const {
   scf::ForOp of = loop;
-  APInt step, lower, divisor;
+  APInt step, lower, upper, divisor;
   matchPattern(of.getStep(), m_ConstantInt(&step));
   int64_t pair = 2 * step.getSExtValue();
+  if (matchPattern(of.getLowerBound(), m_ConstantInt(&lower)) &&
+      matchPattern(of.getUpperBound(), m_ConstantInt(&upper))) {
+    bool isEven = (upper.getSExtValue() - lower.getSExtValue()) % pair == 0;
+    return isEven ? std::optional<std::string>("") : std::nullopt;
+  }
   Value last = of.getUpperBound();
   bool isFromZero = matchPattern(of.getLowerBound(), m_ConstantInt(&lower)) && lower.isZero();
   // The quotient of a number by c is even if the number is a multiple of 2 c.
@@ -297,10 +316,10 @@ Value IterationPairing::make(Value value, unsigned axis) {
   return made;
 }
 
-void IterationPairing::apply() {
+scf::ForOp IterationPairing::apply() {
   OpBuilder builder(loop);
   Location loc = loop.getLoc();
-  Value step = arith::AddIOp::create(builder, loc, loop.getStep(), loop.getStep());
+  Value step = builder.createOrFold<arith::AddIOp>(loc, loop.getStep(), loop.getStep());
   paired = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(), step,
                               loop.getInitArgs());
   paired->setAttrs(loop->getAttrs());
@@ -327,12 +346,14 @@ void IterationPairing::apply() {
     }
     auto sum = yielded.getDefiningOp<arith::AddIOp>();
     Value by = sum.getLhs() == argument ? sum.getRhs() : sum.getLhs();
-    Value once = arith::AddIOp::create(end, loc, mapping.lookup(argument), by);
-    next.push_back(arith::AddIOp::create(end, loc, once, by));
+    OpBuilder before(paired);
+    Value twice = before.createOrFold<arith::AddIOp>(loc, by, by);
+    next.push_back(arith::AddIOp::create(end, loc, mapping.lookup(argument), twice));
   }
   scf::YieldOp::create(end, loc, next);
   loop.replaceAllUsesWith(paired.getResults());
   loop.erase();
+  return paired;
 }
 
 //===----------------------------------------------------------------------===//
@@ -364,18 +385,20 @@ struct PairIterationsPass
     SmallVector<Attribute> bounds;
     if (auto known = kernel->getAttrOfType<ArrayAttr>(kProgramBoundsAttr))
       llvm::append_range(bounds, known);
-    for (scf::ForOp loop : loops) {
-      IterationPairing pairing(loop);
-      if (!pairing.plan(mostColumns, mostBytes))
-        continue;
-      std::optional<std::string> condition = pairing.getCondition();
-      if (!condition)
-        continue;
-      auto bound = StringAttr::get(&getContext(), *condition);
-      if (!llvm::is_contained(bounds, bound))
-        bounds.push_back(bound);
-      pairing.apply();
-    }
+    for (scf::ForOp loop : loops)
+      while (loop) {
+        IterationPairing pairing(loop);
+        loop = nullptr;
+        std::optional<std::string> condition;
+        if (pairing.plan(mostColumns, mostBytes))
+          condition = pairing.getCondition();
+        if (!condition)
+          continue;
+        auto bound = StringAttr::get(&getContext(), *condition);
+        if (!condition->empty() && !llvm::is_contained(bounds, bound))
+          bounds.push_back(bound);
+        loop = pairing.apply();
+      }
     if (!bounds.empty())
       kernel->setAttr(kProgramBoundsAttr, ArrayAttr::get(&getContext(), bounds));
   }
