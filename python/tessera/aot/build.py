@@ -275,6 +275,7 @@ class _Specialisation:
             slots,
             int(metadata["scratch_bytes"]),
             tuple(map(_site_text, metadata["sites"])),
+            row=str(metadata["machine"]),
             limits=tuple(limits),
         )
 

@@ -96,6 +96,8 @@ class Variant(NamedTuple):
     cubin: Optional[bytes] = None
     facts: tuple[tuple[str, Union[int, str]], ...] = ()
     """For a kernel for a GPU: the fields of tessera_gpu_kernel."""
+    row: str = ""
+    """For a kernel for a CPU: the row of the table of CPUs, with the figures that are not its own."""
     limits: tuple[str, ...] = ()
     """The lines that define what it takes for granted of a launch; none if it is nothing."""
 
@@ -194,7 +196,7 @@ def _kernel(function: Function, variant: Variant) -> list[str]:
         f'static tessera_cpu_kernel {variant.symbol} = {{.name = "{function.name}", '
         f".run = {variant.symbol}_run, .scratch_bytes = {variant.scratch_bytes}, "
         f".assertions = {places}, .num_assertions = {len(variant.assertions)}, "
-        f".picoseconds = -1{limits}}};",
+        f".picoseconds = -1, .machine = {_quoted(variant.row)}{limits}}};",
         "",
     ]
     return lines

@@ -275,6 +275,9 @@ def test_the_dispatcher(tmp_path) -> None:
                   "*fp32, fp32, *fp32, 1, 8"]  # fmt: skip
     run(tmp_path, [(scale, signatures)], body)
     assert "int32_t n, int64_t BLOCK" in (tmp_path / "kernels.h").read_text()
+    # The row of the table of CPUs is in the library.
+    row = f'.machine = "{_C.host_info()["machine"]}"'
+    assert (tmp_path / "kernels.c").read_text().count(row) == len(signatures)
 
 
 @needs_cc

@@ -71,6 +71,7 @@ typedef struct tessera_cpu_kernel {
   int32_t num_assertions;
   int64_t picoseconds;          /* that a program took lately; -1: unknown */
   const tessera_limits *limits; /* NULL: none */
+  const char *machine;          /* the row of the table of CPUs that its code was chosen by */
 } tessera_cpu_kernel;
 
 typedef struct tessera_gpu_kernel {
