@@ -2,7 +2,7 @@
 """Products by weights that are packed ahead, on the CPU: of ours that pack, and of torch.
 
 Square products of bf16 and int8 have several tiles each. Products of few rows have weights of
-4096x4096 in copies that no cache holds together, and a read of the same bytes in place of ours that
+4096x4096 (also of int4) in copies that no cache holds together, and a read of the same bytes in place of ours that
 pack. All works of a row are timed in turns, after a comparison of the results. The time is that of the
 process, or with --wall the clock's. Usage: packed_weights.py [--seconds S] [--wall] [--only TEXT] [--json FILE]
 """
@@ -54,6 +54,23 @@ def packed_kernel(
         total = tl.dot(x, w.load(k, pid_n * BLOCK_N, BLOCK_K, BLOCK_N), total)
     columns = pid_n * BLOCK_N + tl.arange(0, BLOCK_N)
     tl.store(out_ptr + rows[:, None] * N + columns[None, :], total)
+
+
+@tessera.jit
+def packed_int4_kernel(
+    x_ptr: tl.tensor, w: Any, out_ptr: tl.tensor, N: int, K: int,
+    M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr,
+) -> None:  # fmt: skip
+    # A byte holds a weight of the first half of k, and one of the second in its upper four bits.
+    rows, inner = tl.arange(0, M)[:, None], tl.arange(0, BLOCK_K)[None, :]
+    column = tl.program_id(0) * BLOCK_N
+    total = tl.zeros((M, BLOCK_N), tl.int32)
+    for k in range(0, w.rows, BLOCK_K):
+        x_ptrs = x_ptr + rows * K + k + inner
+        pairs = w.load(k, column, BLOCK_K, BLOCK_N)
+        total = tl.dot(tl.load(x_ptrs), (pairs & 15) - 8, total)
+        total = tl.dot(tl.load(x_ptrs + w.rows), ((pairs >> 4) & 15) - 8, total)
+    tl.store(out_ptr + rows * N + column + tl.arange(0, BLOCK_N)[None, :], total)
 
 
 def draw(kind: str, *shape: int) -> torch.Tensor:
@@ -132,18 +149,30 @@ def plain_int8(
 
 def few(kind: str, m: int) -> dict[str, Callable[[], Any]]:
     n = k = 4096
+    is_int4 = kind == "int4"
+    kind = "int8" if is_int4 else kind
     x, w = draw(kind, m, k), draw(kind, k, n)
+    numbers = w.double()
+    if is_int4:
+        w = (w[: k // 2] + 8) | ((w[k // 2 :] + 8) << 4)
     out = torch.empty(m, n, dtype=torch.int32 if kind == "int8" else torch.float32)
     copies = itertools.cycle([pack_weights(w) for _ in range(COPIES)])
     sums = torch.empty(w.nbytes // 4 // READ, dtype=torch.int32)
     works: dict[str, Callable[[], Any]] = {}
     for block_n, block_k in FEW_TILES:
         tile = (m, block_n, block_k)
-        works["packed " + "x".join(map(str, tile))] = lambda tile=tile: packed_product(
-            x, next(copies), out, tile
-        )
+
+        def ours(tile: tuple[int, int, int] = tile) -> None:
+            if is_int4:
+                packed_int4_kernel[(n // tile[1],)](
+                    x, next(copies), out, n, k, M=m, BLOCK_N=tile[1], BLOCK_K=min(tile[2], k // 2)
+                )
+            else:
+                packed_product(x, next(copies), out, tile)
+
+        works["packed " + "x".join(map(str, tile))] = ours
         works["packed " + "x".join(map(str, tile))]()
-        assert (out.double() == x.double() @ w.double()).all()
+        assert (out.double() == x.double() @ numbers).all()
     works["read"] = lambda: read_kernel[(sums.shape[0],)](
         next(copies).data.view(torch.int32), sums, BLOCK=READ
     )
@@ -151,8 +180,8 @@ def few(kind: str, m: int) -> dict[str, Callable[[], Any]]:
 
 
 def rows() -> Iterator[tuple[str, Callable[[], dict[str, Callable[[], Any]]], str]]:
-    for kind in ("bf16", "int8"):
-        for n in (1024, 4096):
+    for kind in ("bf16", "int8", "int4"):
+        for n in (1024, 4096) if kind != "int4" else ():
             yield f"{kind} {n}^3", lambda kind=kind, n=n: square(kind, n), "torch"
         for m in (1, 2, 4, 8):
             yield f"{kind} {m} rows", lambda kind=kind, m=m: few(kind, m), "read"

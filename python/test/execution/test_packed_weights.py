@@ -112,6 +112,34 @@ def test_orders(rng, kind):
     np.testing.assert_array_equal(out, x.astype(np.int64) @ weights.astype(np.int64))
 
 
+@tessera.jit
+def nibbles(x, w, out, N, K, M: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rows, k = tl.arange(0, M)[:, None], tl.arange(0, BK)[None, :]
+    total = tl.zeros((M, BN), tl.int32)
+    for first in range(0, w.rows, BK):
+        pairs = w.load(first, tl.program_id(0) * BN, BK, BN)
+        total = tl.dot(tl.load(x + rows * K + first + k), (pairs & 15) - 8, total)
+        total = tl.dot(tl.load(x + rows * K + w.rows + first + k), (pairs >> 4 & 15) - 8, total)
+    columns = tl.program_id(0) * BN + tl.arange(0, BN)[None, :]
+    tl.store(out + rows * N + columns, total)
+
+
+@pytest.mark.parametrize("machine", ["avx512-vnni", "avx-vnni"])
+@pytest.mark.parametrize("m", [1, 8, 16])
+def test_halves_of_bytes(rng, machine, m):
+    """More rows than 12 would decode the words several times, so they are packed."""
+    n, k = 64, 512
+    x, weights = draw_numbers(rng, "int8", m, k), rng.integers(-8, 8, (k, n))
+    pairs = (weights[: k // 2] + 8 | (weights[k // 2 :] + 8) << 4).astype(np.uint8).view(np.int8)
+    out, packed = np.zeros((m, n), np.int32), pack_weights(pairs, tile=(128, 32))
+    cpu, features, *_ = MACHINES[machine]
+    texts = remarks_of(
+        nibbles, (2,), x, packed, out, n, k, cpu=cpu, features=features, M=m, BN=32, BK=128
+    )
+    assert len(texts) == 2 and all((REMARK in text) == (m <= 12) for text in texts)
+    np.testing.assert_array_equal(out, x.astype(np.int64) @ weights)
+
+
 @pytest.mark.parametrize("dtype", TYPES)
 def test_as_interpreted(run, rng, dtype):
     x, weights = draw_numbers(rng, dtype, 16, 128), draw_numbers(rng, dtype, 128, 32)

@@ -6,7 +6,7 @@
 // are their sums.
 // CHECK-LABEL: tile.func @panels(
 // WORDS-NOT: strips.group
-// WORDS: llvm.load {{.*}} -> vector<16xi32>
+// WORDS: llvm.load {{.*}} -> vector<64xi8>
 // WORDS-COUNT-4: llvm.x86.avx512.vpdpbusd.512
 // TILES-NOT: strips.group
 // TILES-DAG: strips.scratch {{.*}} : memref<16x128xi8>

@@ -2,7 +2,10 @@
 
 #include "DotOperands.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tessera/Conversion/TileArith/TotalArith.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
 using namespace mlir;
@@ -63,6 +66,91 @@ bool writesOnlyFor(strips::GroupOp group, size_t dots) {
                   (isPure(&op) && isa<RankedTensorType>(op.getResult(0).getType()));
   }
   return onlyWrites && writes == dots;
+}
+
+void eraseUnread(Value buffer) {
+  SmallVector<Operation *> users(buffer.getUsers());
+  if (users.size() != 1 || !isa<strips::WriteOp>(users[0]))
+    return;
+  auto group = users[0]->getParentOfType<strips::GroupOp>();
+  bool isNeedless = group->getNumResults() == 0;
+  for (Operation &op : group.getBody().front().without_terminator())
+    isNeedless &= &op == users[0] || isa<tile::LoadOp>(op) || isPure(&op);
+  if (isNeedless)
+    group.erase();
+}
+
+tile::LoadOp findLoadOf(Value tile) {
+  auto read = tile.getDefiningOp<strips::ReadOp>();
+  if (!read)
+    return tile.getDefiningOp<tile::LoadOp>();
+  strips::WriteOp write;
+  for (Operation *user : read.getSource().getUsers()) {
+    if (isa<strips::ReadOp>(user))
+      continue;
+    if (write || !isa<strips::WriteOp>(user))
+      return {};
+    write = cast<strips::WriteOp>(user);
+  }
+  return write ? write.getValue().getDefiningOp<tile::LoadOp>() : tile::LoadOp();
+}
+
+bool isTileInMemory(Operation *op) { return isa<tile::LoadOp, strips::ReadOp>(op); }
+
+bool isDecoded(Value value, function_ref<bool(Operation *)> isSource, Value &source,
+               unsigned depth) {
+  constexpr unsigned kMaxDepth = 12;
+  Operation *op = value.getDefiningOp();
+  if (!op || depth > kMaxDepth)
+    return false;
+  if (isSource(op)) {
+    if (source && source != value)
+      return false;
+    source = value;
+    return true;
+  }
+  if (auto splat = dyn_cast<tile::SplatOp>(op))
+    return !isa<tile::PointerType>(splat.getSource().getType());
+  if (auto constant = dyn_cast<arith::ConstantOp>(op))
+    return isa<SplatElementsAttr>(constant.getValue());
+  bool isElementwise = op->hasTrait<OpTrait::Elementwise>() && isPure(op) &&
+                       op->getNumRegions() == 0 && !isa<tile::AddPtrOp, tile::IntToPtrOp>(op);
+  return isElementwise && llvm::all_of(op->getOperands(), [&](Value operand) {
+           return isDecoded(operand, isSource, source, depth + 1);
+         });
+}
+
+Value decodeVector(OpBuilder &b, Location loc, Value value, int64_t count,
+                   DenseMap<Value, Value> &known) {
+  if (Value kept = known.lookup(value))
+    return kept;
+  Operation *op = value.getDefiningOp();
+  auto type = VectorType::get(count, getElementTypeOrSelf(value.getType()));
+  Value result;
+  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+    auto element = cast<SplatElementsAttr>(constant.getValue()).getSplatValue<Attribute>();
+    result = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, element));
+  } else if (auto scalar = dyn_cast<tile::SplatOp>(op)) {
+    result = vector::BroadcastOp::create(b, loc, type, scalar.getSource());
+  } else {
+    auto operands = llvm::map_to_vector(op->getOperands(), [&](Value operand) {
+      return decodeVector(b, loc, operand, count, known);
+    });
+    if (isa<tile::BitcastOp>(op)) {
+      result = operands[0].getType() == type
+                   ? operands[0]
+                   : arith::BitcastOp::create(b, loc, type, operands[0]).getResult();
+    } else if (Value total = buildTotalArith(b, op, operands)) {
+      result = total;
+    } else {
+      OperationState state(loc, op->getName());
+      state.addOperands(operands);
+      state.addTypes(type);
+      state.addAttributes(op->getAttrs());
+      result = b.create(state)->getResult(0);
+    }
+  }
+  return known[value] = result;
 }
 
 } // namespace tessera

@@ -6,6 +6,9 @@
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_DOTOPERANDS_H
 
 #include "tessera/Dialect/Strips/IR/Strips.h"
+#include "tessera/Dialect/Tile/IR/Tile.h"
+
+#include "mlir/IR/Builders.h"
 
 namespace tessera {
 
@@ -18,6 +21,24 @@ bool isUnwrittenBetween(mlir::Operation *first, mlir::Operation *last, bool read
 
 /// True if a group only loads, reads and computes what it writes for `dots` dots.
 bool writesOnlyFor(strips::GroupOp group, size_t dots);
+
+/// Erases the group that writes a buffer which nothing reads any more.
+void eraseUnread(mlir::Value buffer);
+
+/// The load that a tile comes from, directly or by a buffer that is written once; null if none.
+tile::LoadOp findLoadOf(mlir::Value tile);
+
+/// True if an operation loads a tile, or reads it from a buffer.
+bool isTileInMemory(mlir::Operation *op);
+
+/// True if a value is computed element by element from constants and one tile, `source` then, whose
+/// operation satisfies `isSource`.
+bool isDecoded(mlir::Value value, llvm::function_ref<bool(mlir::Operation *)> isSource,
+               mlir::Value &source, unsigned depth = 0);
+
+/// A vector of `count` elements of such a value. `known` has one of its source.
+mlir::Value decodeVector(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, int64_t count,
+                         llvm::DenseMap<mlir::Value, mlir::Value> &known);
 
 } // namespace tessera
 

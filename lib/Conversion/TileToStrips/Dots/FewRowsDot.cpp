@@ -77,30 +77,6 @@ std::optional<Step> chooseStep(strips::DotOp dot, const HostMachine &machine, bo
 // Finding
 //===----------------------------------------------------------------------===//
 
-/// True if a value is computed element by element from constants and one tile that is loaded or
-/// read: that is `source` then.
-bool isDecoded(Value value, Value &source, unsigned depth = 0) {
-  constexpr unsigned kMaxDepth = 12;
-  Operation *op = value.getDefiningOp();
-  if (!op || depth > kMaxDepth)
-    return false;
-  if (isa<tile::LoadOp, strips::ReadOp>(op)) {
-    if (source && source != value)
-      return false;
-    source = value;
-    return true;
-  }
-  if (auto splat = dyn_cast<tile::SplatOp>(op))
-    return !isa<tile::PointerType>(splat.getSource().getType());
-  if (auto constant = dyn_cast<arith::ConstantOp>(op))
-    return isa<SplatElementsAttr>(constant.getValue());
-  bool isElementwise = op->hasTrait<OpTrait::Elementwise>() && isPure(op) &&
-                       op->getNumRegions() == 0 && !isa<tile::AddPtrOp, tile::IntToPtrOp>(op);
-  return isElementwise && llvm::all_of(op->getOperands(), [&](Value operand) {
-           return isDecoded(operand, source, depth + 1);
-         });
-}
-
 /// Elements that are in memory as they are in registers.
 bool isPlain(Type element) { return element.isInteger(8) || element.isBF16() || element.isF16(); }
 
@@ -137,7 +113,7 @@ std::optional<FewRowsDot> Finder::find(strips::DotOp dot) {
     return std::nullopt;
   auto group = cast<strips::GroupOp>(write->getParentOp());
   Value source;
-  if (!isDecoded(trans.getSource(), source) || !source ||
+  if (!isDecoded(trans.getSource(), isTileInMemory, source) || !source ||
       tile::getShape(source.getType()) != tile::getShape(trans.getSource().getType()))
     return std::nullopt;
   if (tile::LoadOp load = findLoad(source, dot))
@@ -156,19 +132,7 @@ std::optional<FewRowsDot> Finder::find(strips::DotOp dot) {
 /// The load that a tile comes from, directly or by a buffer that is written once; null if the dot
 /// cannot read the memory itself.
 tile::LoadOp Finder::findLoad(Value source, strips::DotOp dot) {
-  auto load = source.getDefiningOp<tile::LoadOp>();
-  if (auto read = source.getDefiningOp<strips::ReadOp>()) {
-    strips::WriteOp write;
-    for (Operation *user : read.getSource().getUsers()) {
-      if (isa<strips::ReadOp>(user))
-        continue;
-      if (write || !isa<strips::WriteOp>(user))
-        return {};
-      write = cast<strips::WriteOp>(user);
-    }
-    if (write)
-      load = write.getValue().getDefiningOp<tile::LoadOp>();
-  }
+  tile::LoadOp load = findLoadOf(source);
   if (!load || !liesAlongK(load) ||
       tile::getShape(load.getType()) != tile::getShape(source.getType()))
     return {};
@@ -182,19 +146,6 @@ bool Finder::liesAlongK(tile::LoadOp load) {
   return isPlain(getElementTypeOrSelf(load.getType())) && !load.getMask() &&
          !load.getIsVolatile() && access.getRun(load.getPtr(), 1).isRow() &&
          access.getForm(load.getPtr()).isAffineAlong(0);
-}
-
-/// Erases the group that writes a buffer which nothing reads any more.
-void eraseUnread(Value buffer) {
-  SmallVector<Operation *> users(buffer.getUsers());
-  if (users.size() != 1 || !isa<strips::WriteOp>(users[0]))
-    return;
-  auto group = users[0]->getParentOfType<strips::GroupOp>();
-  bool isNeedless = group->getNumResults() == 0;
-  for (Operation &op : group.getBody().front().without_terminator())
-    isNeedless &= &op == users[0] || isa<tile::LoadOp>(op) || isPure(&op);
-  if (isNeedless)
-    group.erase();
 }
 
 //===----------------------------------------------------------------------===//
@@ -491,7 +442,6 @@ private:
 
   SmallVector<Value> widen(Value value);
   void emitRows(Part &part, Value firstK, int64_t steps);
-  Value decode(Value value, DenseMap<Value, Value> &known);
   SmallVector<Value> decodeWeights(const Part &part, Value loaded, DenseMap<Value, Value> &known);
   void emitColumns(Value firstK, int64_t steps, Value column, int64_t count);
 
@@ -561,45 +511,13 @@ void FewRowsDotEmitter::emitRows(Part &part, Value firstK, int64_t steps) {
     part.corrections = extractSums(std::move(sums));
 }
 
-/// A vector of b from loaded elements.
-Value FewRowsDotEmitter::decode(Value value, DenseMap<Value, Value> &known) {
-  if (Value kept = known.lookup(value))
-    return kept;
-  Operation *op = value.getDefiningOp();
-  auto type = VectorType::get(step.elements, getElementTypeOrSelf(value.getType()));
-  Value result;
-  if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-    auto element = cast<SplatElementsAttr>(constant.getValue()).getSplatValue<Attribute>();
-    result = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, element));
-  } else if (auto scalar = dyn_cast<tile::SplatOp>(op)) {
-    result = vector::BroadcastOp::create(b, loc, type, scalar.getSource());
-  } else {
-    auto operands = llvm::map_to_vector(op->getOperands(),
-                                        [&](Value operand) { return decode(operand, known); });
-    if (isa<tile::BitcastOp>(op)) {
-      result = operands[0].getType() == type
-                   ? operands[0]
-                   : arith::BitcastOp::create(b, loc, type, operands[0]).getResult();
-    } else if (Value total = buildTotalArith(b, op, operands)) {
-      result = total;
-    } else {
-      OperationState state(loc, op->getName());
-      state.addOperands(operands);
-      state.addTypes(type);
-      state.addAttributes(op->getAttrs());
-      result = b.create(state)->getResult(0);
-    }
-  }
-  return known[value] = result;
-}
-
 /// Vectors of weights as the products take them.
 SmallVector<Value> FewRowsDotEmitter::decodeWeights(const Part &part, Value loaded,
                                                     DenseMap<Value, Value> &known) {
   known[part.found.source] = loaded;
   if (part.shift.unsignedWeights)
-    return {decode(part.shift.unsignedWeights, known)};
-  Value weights = decode(part.found.decoded, known);
+    return {decodeVector(b, loc, part.shift.unsignedWeights, step.elements, known)};
+  Value weights = decodeVector(b, loc, part.found.decoded, step.elements, known);
   // Flipping the sign bit of a byte adds 128 to it.
   if (extents.isShifted())
     weights =

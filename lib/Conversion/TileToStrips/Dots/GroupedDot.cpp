@@ -13,6 +13,7 @@
 #include "GroupedDot.h"
 
 #include "DotLoops.h"
+#include "DotOperands.h"
 #include "Grouping/CostModel.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -61,10 +62,9 @@ public:
 private:
   /// A block of all rows, if they are few, so that words of b are read from memory once.
   void chooseFewRows(const HostMachine &machine) {
-    constexpr int64_t kMaxRows = 12;
     for (int64_t vectors : {4, 2, 1}) {
       BlockShape all{M, vectors};
-      if (M <= kMaxRows && N % (vectors * lanes) == 0 &&
+      if (M <= kMaxPackedRows && N % (vectors * lanes) == 0 &&
           getRegisters(all) <= machine.vectorRegisters) {
         block = all;
         return;
@@ -160,13 +160,21 @@ private:
       if (!address)
         return vector::LoadOp::create(b, loc, type, emitter.packedB,
                                       ValueRange{at, emitter.index(first)});
-      Value words = arith::IndexCastOp::create(b, loc, b.getI64Type(), at);
-      Value bytes = arith::MulIOp::create(b, loc, words, emitter.panels->wordBytes);
-      Value sum = arith::AddIOp::create(b, loc, address, bytes);
+      Value distance = arith::IndexCastOp::create(b, loc, b.getI64Type(), at);
+      distance = arith::MulIOp::create(b, loc, distance, emitter.panels->wordBytes);
+      Value sum = arith::AddIOp::create(b, loc, address, distance);
       auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-      unsigned alignment = 4 / emitter.group;
-      return LLVM::LoadOp::create(b, loc, type, LLVM::IntToPtrOp::create(b, loc, pointer, sum),
-                                  alignment);
+      sum = LLVM::IntToPtrOp::create(b, loc, pointer, sum);
+      const PackedPanels &panels = *emitter.panels;
+      int64_t count = width * emitter.group, bytes = panels.columnBytes / emitter.group;
+      Type element = getElementTypeOrSelf(panels.source.getType());
+      auto loaded = VectorType::get(count, element);
+      Value words = LLVM::LoadOp::create(b, loc, loaded, sum, bytes);
+      if (panels.isDecoded()) {
+        DenseMap<Value, Value> known{{panels.source, words}};
+        words = decodeVector(b, loc, panels.decoded, count, known);
+      }
+      return vector::BitCastOp::create(b, loc, type, words);
     }
 
   private:

@@ -388,7 +388,8 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
       const PackedPanels *panels = found == allPanels.end() ? nullptr : &found->second;
       StringRef operands = panels ? "; b was packed ahead, and is read in place" : "";
       if (const AMXInstruction *instruction =
-              findAMXInstruction(dot, *machine, deterministic, panels)) {
+              findAMXInstruction(dot, *machine, deterministic, panels);
+          instruction && !(panels && panels->isDecoded())) {
         if (remarks) {
           remarkOn(dot) << named("instruction", instruction->intrinsic) << ", "
                         << named("depth", instruction->steps * AMXInstruction::kWords)
@@ -421,6 +422,7 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
         emitter.remark();
       size = std::max(size, emitter.emit(begin));
     }
+    eraseGroups(packed);
     for (auto &[function, range] : scratch)
       if (range.size != 0 || range.begin != 0)
         function->setAttr(strips::kScratchBytesAttr,

@@ -21,20 +21,33 @@ struct Words {
   int64_t columns; ///< of which a panel has a multiple
 };
 
-std::optional<Words> getWords(strips::DotOp dot, const HostMachine &machine, bool deterministic) {
-  if (const AMXInstruction *amx =
-          findAMXInstruction(dot, machine, deterministic, /*isPacked=*/true)) {
+std::optional<Words> getWords(strips::DotOp dot, bool isDecoded, const HostMachine &machine,
+                              bool deterministic) {
+  const AMXInstruction *amx =
+      findAMXInstruction(dot, machine, deterministic, /*isPacked=*/!isDecoded);
+  // Elements that are computed would be stored before a register loads them.
+  if (amx && isDecoded)
+    return std::nullopt;
+  if (amx) {
     // Floats of 8 bits would have to be converted.
     unsigned bits = cast<MemRefType>(dot.getB().getType()).getElementTypeBitWidth();
     if (bits * amx->steps != AMXInstruction::kWordBytes * 8)
       return std::nullopt;
     return Words{amx->steps, AMXInstruction::kWords};
   }
-  if (findMatrixInstruction(dot, machine))
+  int64_t rows = cast<MemRefType>(dot.getA().getType()).getDimSize(0);
+  if (findMatrixInstruction(dot, machine) || (isDecoded && rows > kMaxPackedRows))
     return std::nullopt;
   if (const DotInstruction *instruction = findDotInstruction(dot, machine, deterministic))
     return Words{instruction->steps, machine.vectorBits / 32};
   return std::nullopt;
+}
+
+/// True if an operation makes a matrix of a tile of words.
+bool isMatrixOfWords(Operation *op) {
+  // Not an index map: the loops are for the orders that a Finder knows.
+  auto reshape = dyn_cast<tile::ReshapeOp>(op);
+  return reshape && reshape.getSource().getDefiningOp<tile::TransOp>();
 }
 
 class Finder {
@@ -43,17 +56,20 @@ public:
       : machine(machine), deterministic(deterministic) {}
 
   std::optional<PackedDot> find(strips::DotOp dot) {
-    std::optional<Words> words = getWords(dot, machine, deterministic);
-    strips::WriteOp write = words ? findWriteOfB(dot) : strips::WriteOp();
-    if (!write)
+    strips::WriteOp write = findWriteOfB(dot);
+    Value source;
+    if (!write || !isDecoded(write.getValue(), isMatrixOfWords, source) || !source)
       return std::nullopt;
+    Value decoded = write.getValue();
+    std::optional<Words> words = getWords(dot, source != decoded, machine, deterministic);
     // Not an index map: the loops are for these orders.
-    auto reshape = write.getValue().getDefiningOp<tile::ReshapeOp>();
-    auto trans = reshape ? reshape.getSource().getDefiningOp<tile::TransOp>() : tile::TransOp();
-    auto load = trans ? trans.getSource().getDefiningOp<tile::LoadOp>() : tile::LoadOp();
-    if (!load || load.getMask() || load.getIsVolatile())
+    auto trans = source.getDefiningOp<tile::ReshapeOp>().getSource().getDefiningOp<tile::TransOp>();
+    tile::LoadOp load = findLoadOf(trans.getSource());
+    if (!words || !load || load.getMask() || load.getIsVolatile() ||
+        tile::getShape(load.getType()) != tile::getShape(trans.getSource().getType()))
       return std::nullopt;
-    PackedDot result{dot, cast<strips::GroupOp>(write->getParentOp()), load, 0, std::nullopt};
+    auto group = cast<strips::GroupOp>(write->getParentOp());
+    PackedDot result{dot, group, load, source, decoded, 0, std::nullopt};
     ArrayRef<int32_t> order = trans.getOrder();
     ArrayRef<int64_t> shape = tile::getShape(load.getType());
     unsigned columnDim = shape.size() - 2, stepDim = shape.size() - 1;
@@ -75,9 +91,9 @@ public:
     const AccessForm &form = access.getForm(load.getPtr());
     bool isRegular = form.opaque.none() && form.strides[stepDim].isOne() &&
                      form.strides[columnDim].getConstant() == words->steps;
-    bool isLoadedHere = result.group->getBlock() == dot->getBlock() &&
-                        load->getParentOp() == result.group.getOperation() &&
-                        isUnwrittenBetween(result.group, dot, /*readsBuffer=*/false);
+    Operation *loading = load->getParentOp();
+    bool isLoadedHere = loading->getBlock() == dot->getBlock() && loading->isBeforeInBlock(dot) &&
+                        isUnwrittenBetween(loading, dot, /*readsBuffer=*/false);
     return isRegular && isLoadedHere ? std::optional(result) : std::nullopt;
   }
 
@@ -112,7 +128,7 @@ Value PackedPanels::getAddress(OpBuilder &b, Location loc, Value word, Value col
     column = arith::RemUIOp::create(b, loc, column, size);
     address = arith::AddIOp::create(b, loc, address, times(panel, panelBytes));
   }
-  Value bytes = arith::ConstantIntOp::create(b, loc, AMXInstruction::kWordBytes, 64);
+  Value bytes = arith::ConstantIntOp::create(b, loc, columnBytes, 64);
   return arith::AddIOp::create(b, loc, address, times(column, bytes));
 }
 
@@ -136,12 +152,29 @@ DenseMap<Operation *, PackedPanels> emitPanels(const PackedDots &groups) {
       };
       Value words = getStride(found.wordDim);
       Value panels = found.panelDim ? getStride(*found.panelDim) : Value();
-      result[found.dot] = {first, words, panels, shape[shape.size() - 2]};
+      int64_t bits = getElementTypeOrSelf(found.load.getType()).getIntOrFloatBitWidth();
+      int64_t columns = shape[shape.size() - 2];
+      result[found.dot] = {found.source, found.decoded,          first, words, panels,
+                           columns,      shape.back() * bits / 8};
     }
   }
-  for (const auto &[group, dots] : groups)
-    group->erase();
   return result;
+}
+
+void eraseGroups(const PackedDots &groups) {
+  SetVector<Value> buffers;
+  for (const auto &entry : groups) {
+    for (const PackedDot &found : entry.second) {
+      // Not an index map: the tile that the words were loaded to.
+      Value tile = found.source.getDefiningOp<tile::ReshapeOp>().getSource();
+      tile = tile.getDefiningOp<tile::TransOp>().getSource();
+      if (auto read = tile.getDefiningOp<strips::ReadOp>())
+        buffers.insert(read.getSource());
+    }
+    entry.first->erase();
+  }
+  for (Value buffer : buffers)
+    eraseUnread(buffer);
 }
 
 } // namespace tessera
