@@ -20,8 +20,12 @@ from tessera.language.callables import JITCallable
 from tessera.language.tensor import builtin, describe, tensor
 from tessera.runtime.jit import JITFunction, jit
 
+MIN_CPU_TILE = 256
 MAX_CPU_TILE = 2048
 """Elements of a program."""
+
+_CPU_PROGRAM_ELEMENTS = 16
+"""To start a program takes a CPU as long as so many elements, in caches."""
 
 MIN_GPU_TILE = 1024
 MAX_GPU_TILE = 4096
@@ -103,7 +107,7 @@ def choose_gpu_tile(walk: Walk, sizes: Sequence[int]) -> int:
     return tile
 
 
-def choose_blocks(walk: Walk, most: int) -> Ints:
+def choose_blocks(walk: Walk, most: int, is_on_gpu: bool) -> Ints:
     """How many elements a program has of each dimension; all are powers of two."""
     blocks = [1] * len(walk.sizes)
     if not blocks:
@@ -122,10 +126,26 @@ def choose_blocks(walk: Walk, most: int) -> Ints:
     left = most
     for at in range(inner, -1, -1):
         blocks[at] = min(_power_of_2(walk.sizes[at]), left)
+        if at == inner and not is_on_gpu:
+            blocks[at] = _fit(walk.sizes[at], blocks[at])
         left //= blocks[at]
-        if left < 2:
+        if left < 2 or blocks[at] < walk.sizes[at]:
             break
     return tuple(blocks)
+
+
+def _fit(size: int, most: int) -> int:
+    """The elements of a row that a CPU's program has. A CPU computes lanes behind the row's end as
+    others, so the last program of a row should have few of them."""
+
+    def cost(tile: int) -> int:
+        return -(-size // tile) * (tile + _CPU_PROGRAM_ELEMENTS)
+
+    tiles = [most]
+    while tiles[-1] > MIN_CPU_TILE:
+        tiles.append(tiles[-1] // 2)
+    least = min(map(cost, tiles))
+    return next(tile for tile in tiles if 10 * cost(tile) <= 11 * least)
 
 
 def _power_of_2(size: int) -> int:

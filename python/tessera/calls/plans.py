@@ -160,7 +160,7 @@ class Planned:
         if is_on_gpu:
             sizes = [int(each.dtype.itemsize) for each in (*facts, *self.results)]
             most = elements.choose_gpu_tile(walk, sizes)
-        blocks = elements.choose_blocks(walk, most)
+        blocks = elements.choose_blocks(walk, most, is_on_gpu)
         classes = elements.classify(walk) if walk.sizes else ("1",) * len(walk.strides)
         tiled = tuple(block > 1 for block in blocks)
         if not any(tiled):

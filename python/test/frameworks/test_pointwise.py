@@ -331,11 +331,17 @@ def test_walks() -> None:
     assert memory_order((2, 3, 4), [(1, 8, 2)]) == (1, 2, 0)
     assert make_walk((), (), [(), ()]).sizes == ()
     assert not dense.is_wide and make_walk((2, 2), (0, 1), [(1 << 31, 1)]).is_wide
-    assert choose_blocks(rows, 1024) == (8, 4)
+    assert choose_blocks(rows, 1024, False) == (8, 4)
     crossing = make_walk((100, 100), (0, 1), [(1, 100), (100, 1)])
-    assert choose_blocks(crossing, 1024) == (32, 32)
+    assert choose_blocks(crossing, 1024, False) == (32, 32)
     column = make_walk((100, 100), (0, 1), [(1, 0), (100, 1)])
-    assert choose_blocks(column, 1024) == (8, 128)
+    assert choose_blocks(column, 1024, False) == (8, 128)
+    # Few lanes of a CPU lie behind the end of a row.
+    for size, block in ((1000, 1024), (1100, 256), (2100, 512), (4096, 2048), (4152, 512)):
+        gaps = make_walk((3, size), (0, 1), [(size + 8, 1), (size + 8, 1)])
+        rows_of_program = 2 if size < block else 1
+        assert choose_blocks(gaps, 2048, False) == (rows_of_program, block)
+        assert choose_blocks(gaps, 2048, True)[1] >= 1024
     assert overlaps_itself((2, 3), (0, 1)) and not overlaps_itself((2, 3), (3, 1))
     assert overlaps_itself((2, 3), (2, 1)) and not overlaps_itself((1, 3), (0, 1))
 
