@@ -37,7 +37,7 @@ from tessera.calls.shapes import (
 from tessera.errors import ArgumentError, CompilationError, LaunchError, TesseraError
 from tessera.language import types
 from tessera.locks import load
-from tessera.runtime.arrays import find_dtype
+from tessera.runtime.arrays import find_dtype, refuse_scattered
 from tessera.runtime.grid import Grid
 from tessera.runtime.interface import KernelInterface
 from tessera.runtime.jit import JITFunction
@@ -396,8 +396,11 @@ class Function(_C.Entry, KernelInterface):
         arrays = [array for array in self._shapes.inputs if array.extents is not None]
         for array in arrays:
             value = given.get(array.name)
-            if not library_of(value):
+            library = library_of(value)
+            if not library:
                 raise refuse_unknown(value, array.name)
+            if library == "torch":
+                refuse_scattered(value, array.name)
             shapes = [*shapes, value.shape]  # type: ignore[union-attr]
         if any(shape != shapes[0] for shape in shapes):
             shapes = broadcast_shapes(arrays, [tuple(shape) for shape in shapes])

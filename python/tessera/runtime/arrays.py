@@ -404,12 +404,7 @@ def _from_data_ptr(tensor: Any, name: str) -> Pointer:
         _refuse(tensor, name, "is a meta tensor without memory", "pass a tensor with memory")
     if kind not in ("cpu", "cuda"):
         _refuse(tensor, name, f"is on {device}, where no kernel runs", "pass it.cpu() or it.cuda()")
-    layout = str(getattr(tensor, "layout", "torch.strided"))
-    if layout != "torch.strided" or getattr(tensor, "is_nested", False):
-        nested = getattr(tensor, "is_nested", False)
-        what = "nested" if nested else layout.removeprefix("torch.")
-        fix = "x.to_padded_tensor(0.0)" if nested else "x.to_dense() or x.to_sparse_csr()"
-        _refuse(tensor, name, f"is {what}: its elements are not in one array", f"pass {fix}")
+    refuse_scattered(tensor, name)
     if is_fake(tensor):
         raise ArgumentError(
             "E057",
@@ -692,6 +687,16 @@ _DLPACK_DTYPES = {
     (12, 8): types.float8e5,
     (13, 8): types.float8e5b16,
 }
+
+
+def refuse_scattered(tensor: Any, name: str) -> None:
+    """Raises ArgumentError (E054) for a tensor of torch whose elements are not in one array."""
+    layout = str(getattr(tensor, "layout", "torch.strided"))
+    if layout != "torch.strided" or getattr(tensor, "is_nested", False):
+        nested = getattr(tensor, "is_nested", False)
+        what = "nested" if nested else layout.removeprefix("torch.")
+        fix = "x.to_padded_tensor(0.0)" if nested else "x.to_dense() or x.to_sparse_csr()"
+        _refuse(tensor, name, f"is {what}: its elements are not in one array", f"pass {fix}")
 
 
 def _type_name(value: Any) -> str:

@@ -98,6 +98,9 @@ class DirectOperator(_C.Entry, CustomOpDef):  # type: ignore[misc]
             )
         return result
 
+    def __reduce__(self) -> str:
+        return str(self.__qualname__)  # by name, as functions are
+
     def register_autograd(
         self, backward: Callable[..., Any], /, *, setup_context: Optional[Callable[..., Any]] = None
     ) -> None:

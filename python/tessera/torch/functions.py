@@ -178,11 +178,11 @@ def _refuse_gradient(function: Function, given: dict[str, Any], outs: dict[str, 
 
 
 def _gradients(
-    function: Function, given: dict[str, Any], results: Sequence[Any], grads: Sequence[Any]
+    function: Function, known: dict[str, Any], shapes: dict[str, Any], grads: Sequence[Any]
 ) -> list[Any]:
-    """A gradient for each tensor among the arguments."""
-    known = {**given, **dict(zip(function.outputs, results))}
-    known.update((f"grad_{name}", grad) for name, grad in zip(function.outputs, grads))
+    """A gradient for each tensor among the arguments. `known` has arguments and results that the
+    derivative reads, and `shapes` one for each such tensor, both by name."""
+    known = {**known, **{f"grad_{name}": grad for name, grad in zip(function.outputs, grads)}}
     arguments = []
     for name in function.derivative_names:
         if name not in known:
@@ -195,23 +195,22 @@ def _gradients(
     else:
         found = function.derivative(*arguments)
     found = list(found) if isinstance(found, (tuple, list)) else [found]
-    tensors = {name: value for name, value in given.items() if isinstance(value, torch.Tensor)}
-    if len(found) != len(tensors):
+    if len(found) != len(shapes):
         raise ArgumentError(
             "E076",
             f"the derivative of `{function.__name__}` returns {len(found)} gradients, and the call "
-            f"has {len(tensors)} arrays: {', '.join(tensors)}",
+            f"has {len(shapes)} arrays: {', '.join(shapes)}",
             "return a gradient, or None, for each",
         )
-    for at, (grad, (name, value)) in enumerate(zip(found, tensors.items())):
-        if grad is not None and grad.shape != value.shape:
-            if function.is_broadcast(name) and _is_wider(grad.shape, value.shape):
-                found[at] = grad.sum_to_size(value.shape)
+    for at, (grad, (name, shape)) in enumerate(zip(found, shapes.items())):
+        if grad is not None and grad.shape != shape:
+            if function.is_broadcast(name) and _is_wider(grad.shape, shape):
+                found[at] = grad.sum_to_size(shape)
                 continue
             raise ArgumentError(
                 "E076",
                 f"the derivative of `{function.__name__}` returns a gradient of shape "
-                f"{tuple(grad.shape)} for `{name}` of shape {tuple(value.shape)}",
+                f"{tuple(grad.shape)} for `{name}` of shape {tuple(shape)}",
                 "return one of the shape of the argument",
             )
     return found
@@ -236,26 +235,30 @@ class _Differentiable(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         function, names, kinds, *values = inputs
-        made = _Call(names, kinds, values)
-        ctx.save_for_backward(*made.of_kind("a"), *output)
+        tensors = {name: each for name, kind, each in zip(names, kinds, values) if kind == "a"}
+        read = {*function.derivative_names, *function.forward_names}
+        known = {**tensors, **dict(zip(function.outputs, output))}
+        saved = {name: each for name, each in known.items() if name in read}
+        ctx.save_for_backward(*saved.values())
         if function.forward_derivative is not None:
-            ctx.save_for_forward(*made.of_kind("a"), *output)
-        ctx.function, ctx.names, ctx.kinds = function, names, kinds
-        ctx.others = [None if kind == "a" else value for kind, value in zip(kinds, values)]
+            ctx.save_for_forward(*saved.values())
+        ctx.function, ctx.names, ctx.kinds, ctx.saved = function, names, kinds, tuple(saved)
+        ctx.others = {name: each for name, each in zip(names, values) if name not in tensors}
+        ctx.shapes = {name: each.shape for name, each in tensors.items()}
+        ctx.results = [(each.shape, each.is_floating_point()) for each in output]
         ctx.mark_non_differentiable(*[each for each in output if not each.is_floating_point()])
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        results = list(ctx.saved_tensors)[ctx.kinds.count("a") :]
-        found = iter(_gradients(ctx.function, _restored(ctx), results, grads))
+        found = iter(_gradients(ctx.function, _restored(ctx), ctx.shapes, grads))
         return None, None, None, *[next(found) if kind == "a" else None for kind in ctx.kinds]
 
     @staticmethod
     def jvp(ctx: Any, *tangents: Any) -> Any:
         if ctx.function.forward_derivative is None:
             raise _no_forward_derivative(ctx.function)
-        results = list(ctx.saved_tensors)[ctx.kinds.count("a") :]
-        return _tangents(ctx.function, _restored(ctx), results, tangents[3:])
+        given = dict(zip(ctx.names, tangents[3:]))
+        return _tangents(ctx.function, _restored(ctx), ctx.results, given)
 
     @staticmethod
     def vmap(
@@ -268,18 +271,20 @@ class _Differentiable(torch.autograd.Function):  # type: ignore[misc]
 
 
 def _restored(ctx: Any) -> dict[str, Any]:
-    """The arguments of a call, by name."""
-    tensors = iter(ctx.saved_tensors)
-    values = [next(tensors) if kind == "a" else other for kind, other in zip(ctx.kinds, ctx.others)]
-    return dict(zip(ctx.names, values))
+    """Arguments and results of a call that a derivative reads, by name."""
+    # Torch hands a saved tensor out once where it is computed again (torch.utils.checkpoint).
+    return {**ctx.others, **dict(zip(ctx.saved, ctx.saved_tensors))}
 
 
 def _tangents(
-    function: Function, given: dict[str, Any], results: Sequence[Any], tangents: Sequence[Any]
+    function: Function,
+    known: dict[str, Any],
+    results: Sequence[tuple[Any, bool]],
+    tangents: dict[str, Any],
 ) -> Any:
-    """The tangent of each result; None for one that is no float."""
-    known = {**given, **dict(zip(function.outputs, results))}
-    known.update((f"tangent_{name}", tangent) for name, tangent in zip(given, tangents))
+    """The tangent of each result; None for one that is no float. `results` has the shape of each, and
+    whether it is of floats."""
+    known = {**known, **{f"tangent_{name}": each for name, each in tangents.items()}}
     arguments = []
     for name in function.forward_names:
         if name not in known:
@@ -288,18 +293,16 @@ def _tangents(
     found = function.forward_derivative(*arguments)
     found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
     if [each.shape for each in found if each is not None] != [
-        result.shape for result, each in zip(results, found) if each is not None
+        shape for (shape, _), each in zip(results, found) if each is not None
     ] or len(found) != len(results):
         shapes = [tuple(each.shape) if each is not None else None for each in found]
         raise ArgumentError(
             "E076",
             f"the forward derivative of `{function.__name__}` returns tangents of shapes {shapes}, "
-            f"and its outputs have {[tuple(each.shape) for each in results]}",
+            f"and its outputs have {[tuple(shape) for shape, _ in results]}",
             "return a tangent of its shape, or None, for each output",
         )
-    return tuple(
-        each if result.is_floating_point() else None for each, result in zip(found, results)
-    )
+    return tuple(each if is_float else None for each, (_, is_float) in zip(found, results))
 
 
 def _no_forward_derivative(function: Function) -> ArgumentError:
@@ -385,7 +388,9 @@ def _make_operator(function: Function) -> Any:
         count = ctx.kinds.count("a")
         saved = list(ctx.saved_tensors)
         given = _unpacked(function, saved[:count], ctx.numbers, ctx.kinds, ctx.constants)
-        found = _gradients(function, given, saved[count:], grads)
+        shapes = {n: each.shape for n, each in given.items() if isinstance(each, torch.Tensor)}
+        given.update(zip(function.outputs, saved[count:]))
+        found = _gradients(function, given, shapes, grads)
         # torch takes an empty list for one of tensors.
         return found, None if ctx.numbers else [], None, None
 

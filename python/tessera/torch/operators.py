@@ -27,6 +27,7 @@ from tessera.locks import load
 from tessera.runtime.tracing import Watch, WatchedArgument, fake_launches_skipped, writes_watched
 from tessera.settings import note_change
 from tessera.torch.direct_calls import DirectFunction, DirectOperator
+from tessera.torch.quiet_calls import functorch_is_active
 from tessera.wording import counted, shown, with_article
 
 
@@ -218,10 +219,11 @@ _PATCHING = threading.Lock()
 @contextlib.contextmanager
 def _torch_extended(qualified: str, schema: _Schema) -> Iterator[None]:
     """Has the operator that is made in the block be a DirectOperator, and refuse arguments with
-    tangents.
+    tangents, and derivatives in torch.func.
 
     torch has no forward derivatives of such operators. It drops tangents, so that they are zeros,
-    and this cannot be found below autograd.
+    and this cannot be found below autograd. Its own error in torch.func names a class that the user
+    has not written.
     """
     make_impl = custom_op_autograd.make_autograd_impl
 
@@ -233,6 +235,8 @@ def _torch_extended(qualified: str, schema: _Schema) -> Iterator[None]:
         def refuse_tangents(keyset: Any, *args: Any, **kwargs: Any) -> Any:
             if forward_ad._current_level >= 0 and torch._C._is_fwd_grad_enabled():
                 _refuse_tangents(qualified, {**dict(zip(schema.arguments, args)), **kwargs})
+            if functorch_is_active() and torch.is_grad_enabled():
+                _refuse_transform(qualified, {**dict(zip(schema.arguments, args)), **kwargs})
             return impl(keyset, *args, **kwargs)
 
         return refuse_tangents
@@ -260,6 +264,18 @@ def _refuse_tangents(qualified: str, named: dict[str, Any]) -> None:
                     "call it in a torch.autograd.Function that has a `jvp`, or differentiate "
                     "backward",
                 )
+
+
+def _refuse_transform(qualified: str, named: dict[str, Any]) -> None:
+    for name, value in named.items():
+        each = value if isinstance(value, (tuple, list)) else (value,)
+        if any(isinstance(tensor, torch.Tensor) and tensor.requires_grad for tensor in each):
+            raise ArgumentError(
+                "E057",
+                f"argument `{name}` of operator {qualified} is differentiated by torch.func, which "
+                "operators of torch.library do not support",
+                "make it a @tessera.function with a derivative, or call backward()",
+            )
 
 
 class _Implementation:

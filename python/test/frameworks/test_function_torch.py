@@ -67,6 +67,33 @@ def test_gradients() -> None:
     torch.testing.assert_close(found, 2 * y.detach())
 
 
+def test_only_what_the_derivative_reads_is_saved() -> None:
+    x, y = pair(3, 5, requires_grad=True)
+    result = scaled_product(x, y, 2.0)
+    result.mul_(3)  # the derivative reads no result
+    result.sum().backward()
+    torch.testing.assert_close(x.grad, 6 * y)
+    z = x.detach().abs().requires_grad_()
+    root, _ = root_of(z)
+    root.mul_(3)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        root.sum().backward()
+    for reenters in (False, True):
+        x.grad = None
+        again = torch.utils.checkpoint.checkpoint(scaled_product, x, y, 2.0, use_reentrant=reenters)
+        again.sum().backward()
+        torch.testing.assert_close(x.grad, 2 * y)
+
+
+def test_arrays_that_lie_apart_are_refused() -> None:
+    x, y = pair(3, 5)
+    with pytest.raises(tessera.ArgumentError, match="E054.*`y`.*sparse_coo"):
+        scaled_product(x, y.to_sparse(), 2.0)
+    nested = torch.nested.nested_tensor([x, y])
+    with pytest.raises(tessera.ArgumentError, match="E054.*`x`.*nested"):
+        scaled_product(nested, y, 2.0)
+
+
 @pytest.mark.parametrize("backend", ["aot_eager", "eager"])
 def test_compiled_without_a_break(backend: str) -> None:
     def program(a, b):

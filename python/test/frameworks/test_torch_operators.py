@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import pickle
 from typing import Optional
 
 import pytest
@@ -54,6 +56,18 @@ def scale(x: torch.Tensor, factor: float) -> torch.Tensor:
 def scale_(x: torch.Tensor, factor: float) -> None:
     n = x.numel()
     scale_kernel.fn[lambda meta: (tessera.cdiv(n, meta["BLOCK"]),)](x, factor, x, n)
+
+
+def test_an_operator_is_copied_by_name() -> None:
+    assert pickle.loads(pickle.dumps(scale)) is scale and copy.deepcopy(scale) is scale
+
+
+def test_derivatives_in_torch_func_are_refused() -> None:
+    x = torch.ones(3)
+    for _ in range(2):
+        with pytest.raises(tessera.ArgumentError, match="E057.*argument `x`.*torch.func"):
+            torch.func.grad(lambda a: scale(a, 2.0).sum())(x)
+        scale(x, 2.0)
 
 
 @pytest.mark.parametrize("needs_gradient", [False, True])
