@@ -41,6 +41,23 @@ def zeros(like: Any, shape: Sequence[int], dtype: types.dtype) -> Any:
     return recording.create(make)
 
 
+def steps(like: Any, start: int, count: int, step: int, dtype: types.dtype) -> Any:
+    """start, start + step and so on, of the library and on the device of `like`."""
+    if step == 0:
+        return zeros(like, (count,), dtype)
+    library, ends = library_of(like), (start, start + count * step, step)
+    if library == "jax":
+        return load("jax.numpy").arange(*ends, dtype=library_dtype("jax", dtype))
+    if library == "torch":
+        torch = sys.modules["torch"]
+        wanted = getattr(torch, dtype_name(dtype))
+        return recording.create(
+            functools.partial(torch.arange, *ends, dtype=wanted, device=like.device)
+        )
+    arange = sys.modules[library].arange
+    return recording.create(functools.partial(arange, *ends, dtype=numpy_dtype(dtype, "out")))
+
+
 def empty(like: Any, shape: Sequence[int], dtype: types.dtype) -> Any:
     """An array whose elements are all stored later; zeros of JAX."""
     if library_of(like) == "jax":

@@ -8,14 +8,15 @@ from typing import Any, Sequence
 from tessera.locks import load
 
 
-def enable(*, unused: Sequence[str] = ()) -> Any:
+def enable(*, unused: Sequence[str] = (), random: bool = False) -> Any:
     """A context in which calls of torch's functions and methods are those of tessera.ops.
 
     unused: names of operators that stay torch's. A call that an operator does not take is torch's.
     The context has `taken`, the number of calls by the operator, and `refused`, that by the operator and
-    the reason. Only eager calls of this thread are replaced: functions that torch.compile traces stay
-    torch's, so that tessera.torch.enable and optimize decide about them. dropout stays torch's, since
-    its elements would change.
+    the reason. Only eager calls of this thread are replaced. Functions that torch.compile traces stay
+    torch's: tessera.torch.enable and optimize decide about them, whichever came first.
+    random: true if dropouts, rrelu, gumbel_softmax and multinomial are replaced, too. Their statistics are
+      torch's, and torch.manual_seed repeats them, but elements are others. multinomial checks no weights.
     Shapes: as each operator's. Types: tensors of torch. Errors: E093 for a name that is no operator.
 
     Example:
@@ -28,4 +29,4 @@ def enable(*, unused: Sequence[str] = ()) -> Any:
         assert used.taken == {"gelu": 1}
         assert used.refused == {"relu": {"it got inplace=True": 1}}
     """
-    return load("tessera.ops.replacing").Replacing(unused)
+    return load("tessera.ops.replacing").Replacing(unused, random)

@@ -18,7 +18,7 @@ from tessera.calls.outputs import library_of, make_output
 from tessera.calls.pointwise import pointwise
 from tessera.calls.recorded import recorded
 from tessera.language import types
-from tessera.ops.accumulation import launch_onto, with_part, zeros
+from tessera.ops.accumulation import launch_onto, steps, with_part, zeros
 from tessera.ops.arguments import (
     ELEMENTS,
     FLOATS,
@@ -38,6 +38,7 @@ from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import indexing as kernels
 from tessera.ops.launching import MAX_TILE, Spec, launch, make_lines, power_of_2
 from tessera.ops.outputs import launch_results, takes_out
+from tessera.ops.padding import cat
 from tessera.ops.tuning import CPU, GPU, choose, choose_lines, threads_of
 from tessera.runtime.arrays import dtype_name
 from tessera.wording import shown
@@ -601,34 +602,45 @@ def segment_reduce(data: Any, reduce: str, *, offsets: Any) -> Any:
 @recorded
 @takes_out
 def embedding_bag(
-    input: Any, weight: Any, offsets: Any, *, mode: str = "mean", include_last_offset: bool = True
-) -> Any:
+    input: Any, weight: Any, offsets: Optional[Any] = None, *, mode: str = "mean",
+    include_last_offset: bool = False,
+) -> Any:  # fmt: skip
     """The sum or mean of the rows weight[input[i]] of each bag, from offsets[b] to offsets[b + 1].
 
+    The last bag ends with input, unless include_last_offset says that offsets end with its end. Each line
+    of an input of two dimensions is a bag, without offsets.
     An index that is negative, or too large, counts as a row of 0.
-    Shapes: input (n,), weight (rows, size), offsets (bags + 1,). Types: floats; indices of int32 or
-    int64. Errors: E093. Missing: `include_last_offset=False`, input of two dimensions, `mode="max"`,
-    `per_sample_weights`, `padding_idx`, `max_norm`, `norm_type`, `scale_grad_by_freq`, `sparse`.
+    Shapes: input (n,) or (bags, n), weight (rows, size), offsets (bags,) or (bags + 1,). Types: floats;
+    indices of int32 or int64. Errors: E093. Missing: `mode="max"`, `per_sample_weights`,
+    `padding_idx`, `max_norm`, `norm_type`, `scale_grad_by_freq`, `sparse`.
 
     Example:
         import numpy as np
         from tessera import ops
 
         weight, index = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1, 0, 1])
-        y = ops.embedding_bag(index, weight, np.array([0, 2, 3]), mode="sum")
+        y = ops.embedding_bag(index, weight, np.array([0, 2]), mode="sum")
         assert y.tolist() == [[4, 6], [3, 4]]
     """
     name = "embedding_bag"
     _check_table(name, input, weight, None)
+    check(mode in ("sum", "mean"), f"`{name}` got mode={shown(mode)}", 'pass "sum" or "mean"')
+    shape = tuple(input.shape)
+    if offsets is None:
+        check(
+            len(shape) == 2,
+            f"`{name}` got indices of shape {shape} and no offsets",
+            "pass a line for each bag: (bags, n), or offsets",
+        )
+        offsets = steps(input, 0, shape[0] + 1, shape[1], dtype_of(input))
+        return _segments(weight, input.reshape(-1), offsets, kind=mode)
     check_arrays(name, INDICES, input=input, offsets=offsets)
+    has_end = bool(include_last_offset)
     check(
-        mode in ("sum", "mean") and include_last_offset,
-        f"`{name}` got mode={shown(mode)}, include_last_offset={shown(include_last_offset)}",
-        'pass "sum" or "mean", and offsets that end with the number of indices',
+        len(shape) == 1 and len(offsets.shape) == 1 and offsets.shape[0] >= has_end,
+        f"`{name}` got indices of shape {shape} and offsets of {tuple(offsets.shape)}",
+        "pass (n,) and (bags,), or (bags + 1,) with include_last_offset",
     )
-    check(
-        len(input.shape) == 1 and len(offsets.shape) == 1 and offsets.shape[0] > 0,
-        f"`{name}` got indices of shape {tuple(input.shape)} and offsets of {tuple(offsets.shape)}",
-        "pass (n,) and (bags + 1,)",
-    )
+    if not has_end:
+        offsets = cat([offsets, steps(offsets, shape[0], 1, 1, dtype_of(offsets))])
     return _segments(weight, input, offsets, kind=mode)

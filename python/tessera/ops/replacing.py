@@ -18,6 +18,7 @@ from torch.overrides import TorchFunctionMode
 from tessera.errors import ArgumentError
 from tessera.ops import (
     activations,
+    dropouts,
     elementwise,
     histograms,
     indexing,
@@ -25,7 +26,9 @@ from tessera.ops import (
     normalizations,
     padding,
     products,
+    random,
     reductions,
+    sampling,
     scans,
     softmaxes,
     sorting,
@@ -35,7 +38,7 @@ from tessera.wording import closest, shown
 
 _MODULES = (
     activations, elementwise, softmaxes, losses, normalizations, reductions, scans, indexing,
-    padding, histograms, products, sorting,
+    padding, histograms, products, sorting, random, dropouts, sampling,
 )  # fmt: skip
 
 # Python functions, whose parameters are known.
@@ -43,8 +46,13 @@ _FUNCTIONAL = (
     """relu relu6 hardtanh hardsigmoid hardswish threshold leaky_relu elu selu celu silu mish
 softsign tanhshrink glu softmax log_softmax softmin cross_entropy nll_loss binary_cross_entropy
 binary_cross_entropy_with_logits kl_div mse_loss l1_loss smooth_l1_loss huber_loss layer_norm rms_norm
-group_norm instance_norm batch_norm embedding linear_cross_entropy""".split()
+group_norm instance_norm batch_norm embedding embedding_bag linear_cross_entropy dropout dropout1d
+dropout2d dropout3d alpha_dropout feature_alpha_dropout rrelu gumbel_softmax""".split()
 )
+
+RANDOM = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout", "rrelu",
+          "gumbel_softmax", "multinomial")  # fmt: skip
+"""Operators whose elements are others than torch's, with the same statistics: enable(random=True)."""
 
 # Functions in C++, with their parameters in order.
 _BUILTINS: dict[str, tuple[str, tuple[Callable[..., Any], ...]]] = {
@@ -103,6 +111,13 @@ _BUILTINS: dict[str, tuple[str, tuple[Callable[..., Any], ...]]] = {
     "bincount": ("input weights minlength", (torch.bincount, torch.Tensor.bincount)),
     "histc": ("input bins min max", (torch.histc, torch.Tensor.histc)),
     "histogram": ("input bins", (torch.histogram, torch.Tensor.histogram)),
+    "unique": ("input", (torch.unique, torch.Tensor.unique)),
+    "unique_consecutive": (
+        "input", (torch.unique_consecutive, torch.Tensor.unique_consecutive),
+    ),
+    "dropout": ("input p training", (torch.dropout,)),
+    "rrelu": ("input lower upper training", (torch.rrelu,)),
+    "multinomial": ("input num_samples replacement", (torch.multinomial, torch.Tensor.multinomial)),
 }  # fmt: skip
 
 # The tuples that torch has for results.
@@ -116,7 +131,7 @@ _TUPLES = {
 _WIDENED = {
     name: aten for names, aten in (
         ("cross_entropy nll_loss", "nll_loss"),
-        ("softmax softmin", "softmax.int"),
+        ("softmax softmin gumbel_softmax", "softmax.int"),
         ("log_softmax", "log_softmax.int"),
         ("sum", "sum.dim_IntList"),
         *((name, name) for name in (
@@ -177,7 +192,7 @@ NAMES = tuple(dict.fromkeys(each.name for each in _TABLE.values()))
 class Replacing(TorchFunctionMode):  # type: ignore[misc]
     """The context that enable() returns."""
 
-    def __init__(self, unused: Sequence[str] = ()) -> None:
+    def __init__(self, unused: Sequence[str] = (), random: bool = False) -> None:
         super().__init__()
         for name in unused:
             if name not in NAMES:
@@ -185,6 +200,7 @@ class Replacing(TorchFunctionMode):  # type: ignore[misc]
                 fix = f"did you mean {similar}?" if similar else "see docs/Ops.md"
                 check(False, f"`enable` got {shown(name)} in unused", fix)
         self.unused = frozenset(unused)
+        self.random = bool(random)
         self.taken: dict[str, int] = {}
         self.refused: dict[str, dict[str, int]] = {}
 
@@ -202,6 +218,8 @@ class Replacing(TorchFunctionMode):  # type: ignore[misc]
         device = _autocast_device(given)
         if device in _NARROWED and replaced.name in _NARROWED[device]:
             reason = "torch.autocast converts its arguments"
+        if replaced.name in RANDOM and not self.random:
+            reason = "its elements would be others: enable(random=True) takes it"
         if not reason:
             if device and _is_widened(replaced.name, device):
                 given = {key: _widened(value, device) for key, value in given.items()}
@@ -241,6 +259,13 @@ def _widened(value: Any, device: str) -> Any:
     return value.float() if is_narrow and value.device.type == device else value
 
 
+def _is_usual(value: Any, default: Any) -> bool:
+    """True if an argument for which an operator has no parameter changes nothing: it is torch's default."""
+    if value is None or value is False:
+        return True
+    return not isinstance(value, torch.Tensor) and bool(value == default)
+
+
 def _bound(
     replaced: _Replaced, args: Sequence[Any], named: dict[str, Any]
 ) -> tuple[str, dict[str, Any]]:
@@ -262,7 +287,7 @@ def _bound(
         given["input"] = given.pop("self")
     for name in [name for name in given if name not in replaced.ours]:
         value = given.pop(name)
-        if name not in _UNSAID and value is not None and value is not False:
+        if name not in _UNSAID and not _is_usual(value, replaced.defaults.get(name)):
             return f"it got {name}={shown(value)}", {}
     # None stands for the operator's own default, as it does for torch's.
     return "", {key: value for key, value in given.items() if value is not None}

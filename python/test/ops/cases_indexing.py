@@ -49,8 +49,8 @@ def in_order(x: Any, dim: int = -1, descending: bool = False) -> Any:
     return torch.sort(x, dim=dim, descending=descending, stable=True)
 
 
-def bags(x: Any, weight: Any, offsets: Any, mode: str) -> Any:
-    return F.embedding_bag(x, weight, offsets, mode=mode, include_last_offset=True)
+def bags(x: Any, weight: Any, offsets: Any = None, **named: Any) -> Any:
+    return F.embedding_bag(x, weight, offsets, **named)
 
 
 def segments(data: Any, reduce: str, offsets: Any) -> Any:
@@ -112,10 +112,12 @@ CASES = [
          settings={"padding_idx": -2}),
     *[
         Case(f"embedding_bag {mode}", ops.embedding_bag,
-             lambda m: (indexed(m, 9, limit=7), m.array(7, 33), OFFSETS), bags, settings={"mode": mode},
-             libraries=EVERYWHERE)
-        for mode in ("sum", "mean")
+             lambda m, end=end: (indexed(m, 9, limit=7), m.array(7, 33), OFFSETS[:end]), bags,
+             settings={"mode": mode, "include_last_offset": end is None}, libraries=EVERYWHERE)
+        for mode, end in (("sum", None), ("mean", -1))
     ],
+    Case("embedding_bag lines", ops.embedding_bag,
+         lambda m: (indexed(m, 4, 3, limit=7), m.array(7, 33)), bags, libraries=EVERYWHERE),
     *[
         Case(f"segments {kind}", ops.segment_reduce, lambda m, k=kind: (m.array(9, 3), k), segments,
              settings={"offsets": OFFSETS}, has_gradient=kind in ("sum", "mean"), libraries=EVERYWHERE)

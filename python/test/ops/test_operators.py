@@ -418,6 +418,37 @@ def test_second_derivatives_of_reductions() -> None:
         assert torch.autograd.gradgradcheck(op, (x,))
 
 
+def test_what_torch_does_by_default_is_no_reason() -> None:
+    """A default of a parameter that an operator does not have, such as norm_type of an embedding."""
+    found = [each for each in replacing._TABLE.values() if each.defaults]
+    assert len(found) > 40
+    for each in found:
+        needed = [name for name in each.parameters if name not in each.defaults]
+        reason, given = replacing._bound(each, [1] * len(needed), {})
+        assert reason == "" and len(given) >= len(needed), (each.name, reason)
+    embedding = replacing._TABLE[torch.nn.functional.embedding]
+    assert "norm_type" in replacing._bound(embedding, [1, 1], {"norm_type": torch.ones(())})[0]
+
+
+def test_enable_of_random_numbers() -> None:
+    x = torch.ones(2000)
+    with ops.enable() as used:
+        torch.nn.functional.dropout(x)
+    assert not used.taken and "random=True" in str(used.refused["dropout"])
+    draws = []
+    with ops.enable(random=True) as used:
+        for _ in range(2):
+            torch.manual_seed(3)
+            draws.append([torch.nn.Dropout(0.25)(x), torch.dropout(x, 0.25, True)])
+        places = torch.multinomial(torch.tensor([0.0, 3.0, 1.0]), 500, True)
+        torch.nn.functional.dropout(x, inplace=True)
+    torch.testing.assert_close(*draws, rtol=0, atol=0)
+    assert not torch.equal(*draws[0]) and abs((draws[0][0] > 0).float().mean() - 0.75) < 0.05
+    assert 0.6 < (places == 1).float().mean() < 0.9 and not (places == 0).any()
+    assert used.taken == {"dropout": 4, "multinomial": 1}
+    assert used.refused == {"dropout": {"it got inplace=True": 1}}
+
+
 def test_enable() -> None:
     """A model trains as outside, and the calls are listed."""
     model = torch.nn.Sequential(
@@ -453,6 +484,16 @@ def test_enable() -> None:
         ]
     assert used.taken == {"sort": 1, "topk": 1}
     assert list(used.refused) == ["var", "any", "all", "scatter_reduce"]
+    indices, offsets = torch.tensor([0, 3, 6, 2, 2]), torch.tensor([0, 2])
+    rows, bags = torch.nn.Embedding(7, 3), torch.nn.EmbeddingBag(7, 3)
+    expected = bags(indices, offsets)
+    with ops.enable() as used:
+        assert torch.equal(rows(indices), rows.weight[indices])
+        found = bags(indices, offsets)
+        assert [each.tolist() for each in indices.unique(return_counts=True)] == [
+            [0, 2, 3, 6], [1, 2, 1, 1]]  # fmt: skip
+    assert used.taken == {"embedding": 1, "embedding_bag": 1, "unique": 1} and not used.refused
+    torch.testing.assert_close(found, expected)
     with pytest.raises(tessera.ArgumentError, match="E093.*softmx.*"):
         ops.enable(unused=["softmx"])
 

@@ -29,3 +29,23 @@ def test_values_and_gradients(ours, theirs) -> None:
     results = [torch.compile(ours, backend="tessera")(x), theirs(x)]
     torch.testing.assert_close(*results)
     torch.testing.assert_close(*(torch.autograd.grad(y.square().sum(), x)[0] for y in results))
+
+
+@pytest.mark.parametrize("first", ["enable", "optimize"])
+def test_enable_leaves_graphs_to_their_compiler(first) -> None:
+    """Whichever came first, what is compiled is not replaced, and what is not compiled is."""
+    import tessera.torch
+
+    model = torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Softmax(-1))
+    x = torch.randn(3, 4)
+    expected = model(x)
+    if first == "optimize":
+        compiled = tessera.torch.optimize(model)
+        compiled(x)
+    with ops.enable() as used, torch.no_grad():
+        if first == "enable":
+            compiled = tessera.torch.optimize(model)
+        found = [compiled(x), compiled(x)]
+        plain = torch.tanh(x)
+    assert used.taken == {"tanh": 1} and not used.refused
+    torch.testing.assert_close([*found, plain], [expected, expected, x.tanh()])
