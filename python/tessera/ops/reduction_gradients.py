@@ -34,26 +34,35 @@ def _shared(grad, x, top, count):
 class _Extremum(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def forward(ctx: Any, op: Any, axes: tuple[int, ...], keepdim: bool, x: Any) -> Any:
-        found = op.compute((x,), axes, keepdim)
-        ctx.save_for_backward(x, found)
+        found = _found(op, x, axes, keepdim) or (op.compute((x,), axes, keepdim),)
+        ctx.save_for_backward(x, *found)
         ctx.axes = axes
-        return found
+        return found[0]
 
     @staticmethod
     def backward(ctx: Any, grad: Any) -> Any:
-        x, found = (each.detach() for each in ctx.saved_tensors)
+        x, *found = (each.detach() for each in ctx.saved_tensors)
         return None, None, None, _of_extremum(x, found, grad, ctx.axes)
 
 
-def _of_extremum(x: Any, found: Any, grad: Any, axes: tuple[int, ...]) -> Any:
-    if recording.current() is not None or not torch.is_grad_enabled():
-        of_x = statistics.extremum_gradient(x, found, grad, axes)
-        if of_x is not None:
-            return of_x
+def _found(op: Any, x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
+    """The extrema with their places and counts. None if there is no launch for these."""
+    shape = _kept(x.shape, axes) if keepdim else _left(x.shape, axes)
+    return statistics.extremum(x, axes, shape, op.kind == "max")
+
+
+def _of_extremum(x: Any, found: Sequence[Any], grad: Any, axes: tuple[int, ...]) -> Any:
+    is_last = recording.current() is not None or not torch.is_grad_enabled()
+    if is_last and len(found) > 1:
+        return statistics.extremum_gradient(x, found, grad, axes)
     shape = _kept(x.shape, axes)
-    top, grad = found.reshape(shape), dense(grad).reshape(shape)
+    top, grad = found[0].reshape(shape), dense(grad).reshape(shape)
     count = _typed(_equal_ones(x, top, axis=axes, keepdims=True), grad.dtype)
     return _shared(grad, x, top, count)
+
+
+def _left(shape: Any, axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(size for at, size in enumerate(shape) if at not in axes)
 
 
 def _kept(shape: Any, axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -126,11 +135,11 @@ def extremum(op: Any, x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
     if recording.current() is not None:
 
         def forward() -> Any:
-            found = op(x, axis=axes, keepdims=keepdim)
-            return (found,), (x, found)
+            found = _found(op, x, axes, keepdim) or (op(x, axis=axes, keepdims=keepdim),)
+            return found[:1], (x, *found)
 
         def backward(saved: Sequence[Any], grads: Sequence[Any]) -> Any:
-            return _of_extremum(saved[0], saved[1], grads[0], axes)
+            return _of_extremum(saved[0], saved[1:], grads[0], axes)
 
         return record_node(x, forward, backward)[0]
     return _Extremum.apply(op, axes, keepdim, x)

@@ -13,14 +13,20 @@ from typing import Any, NamedTuple, Optional, Sequence
 from tessera.calls.outputs import is_dense, library_of
 from tessera.language import types
 from tessera.locks import load
-from tessera.ops.arguments import accumulator_of, dense, dtype_of
+from tessera.ops.arguments import FLOATS, accumulator_of, dense, dtype_of
 from tessera.ops.kernels import statistics as kernels
 from tessera.ops.launching import Lines, Spec, launch, make_lines
 from tessera.ops.outputs import launch_results
-from tessera.ops.tuning import GPU, GPU_COLUMNS, choose_lines, multiprocessors_of
+from tessera.ops.tuning import GPU, GPU_COLUMNS, Choice, choose_lines, multiprocessors_of
 
 _ROWS, _LONG_ROWS = GPU, GPU._replace(tile=2048)
 """Tiles of lines that lie one behind the other, and of those that are no tile."""
+
+_COUNTED_ROWS = GPU._replace(tile=1024)
+"""The same where each element of a tile takes three registers."""
+
+_PROGRAMS, _PART = 16, 128
+"""Programs for each SM of launches that store all elements, and the least elements of a line in one."""
 
 
 class _Launch(NamedTuple):
@@ -34,10 +40,13 @@ class _Launch(NamedTuple):
     """True if a line is one tile."""
 
 
-def _launch_of(kernel: Any, x: Any, axes: Sequence[int], parts: int = 1) -> Optional[_Launch]:
+def _launch_of(
+    kernel: Any, x: Any, axes: Sequence[int], parts: int = 1, rows: Optional[Choice] = None
+) -> Optional[_Launch]:
     """The launch for lines along some axes; None if it would leave SMs of a GPU idle, or there is none.
 
     parts: the lines that each line of neighbours is divided into.
+    rows: the tiles of lines that lie one behind the other.
     """
     if 0 in x.shape or not axes or tuple(axes) != tuple(range(axes[0], axes[-1] + 1)):
         return None
@@ -46,7 +55,8 @@ def _launch_of(kernel: Any, x: Any, axes: Sequence[int], parts: int = 1) -> Opti
     shape = (outer * parts, math.prod(x.shape[at] for at in axes) // parts, inner)
     if not units or inner > 1 and shape[1] * inner >= 1 << 31:
         return None
-    default = GPU_COLUMNS if inner > 1 else _LONG_ROWS if shape[1] > _ROWS.tile else _ROWS
+    rows = rows or (_LONG_ROWS if shape[1] > _ROWS.tile else _ROWS)
+    default = GPU_COLUMNS if inner > 1 else rows
     choice = choose_lines(kernel, x, shape, 1, default)
     if shape[1] * choice.tile >= 1 << 31:
         return None
@@ -99,12 +109,34 @@ def log_sum(x: Any, axes: Sequence[int], shape: Sequence[int]) -> Any:
     )[0]  # fmt: skip
 
 
-def extremum_gradient(x: Any, top: Any, grad: Any, axes: Sequence[int]) -> Any:
-    """The gradient of the extrema `top` along some axes. None if there is no launch for it."""
-    found = _launch_of(kernels.extremum_gradient_kernel, x, axes)
-    if found is None:
+def extremum(x: Any, axes: Sequence[int], shape: Sequence[int], is_max: bool) -> Any:
+    """The extrema along some axes, of that shape, their first places, and how many elements are equal to
+    each. None if there is no launch for them."""
+    found = _launch_of(kernels.counted_extremum_kernel, x, axes, rows=_COUNTED_ROWS)
+    if found is None or dtype_of(x) not in FLOATS:
         return None
+    specs = [Spec(shape, dtype_of(x)), Spec(shape, types.int32), Spec(shape, types.int32)]
+    numbers = (*found.lines, is_max)
     return launch(
-        kernels.extremum_gradient_kernel, found.programs, (x, dense(top), dense(grad)),
-        [Spec(x.shape, dtype_of(x))], (*found.lines, found.acc, found.is_tile), found.warps,
+        kernels.counted_extremum_kernel, found.programs, (x,), specs, numbers, found.warps
+    )
+
+
+def extremum_gradient(x: Any, known: Sequence[Any], grad: Any, axes: Sequence[int]) -> Any:
+    """The gradient of what `extremum` has found."""
+    kernel, parts = kernels.extremum_gradient_kernel, 1
+    found = _launch_of(kernel, x, axes)
+    assert found is not None
+    if math.prod(x.shape[axes[-1] + 1 :]) > 1:
+        length, most = found.lines.length, _PROGRAMS * multiprocessors_of(x)
+        while (
+            found.programs * parts < most
+            and length % (2 * parts) == 0
+            and length >= 2 * parts * _PART
+        ):
+            parts *= 2
+        found = _launch_of(kernel, x, axes, parts) or found
+    return launch(
+        kernel, found.programs, (x, *known, dense(grad)), [Spec(x.shape, dtype_of(x))],
+        (parts, *found.lines, found.acc), found.warps,
     )[0]  # fmt: skip

@@ -156,11 +156,12 @@ def test_statistics_of_lines(
     axes: Any, tile: int, launched: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lines of one tile and of several, with infinities and a NaN, against torch in float64."""
-    for name in ("_ROWS", "_LONG_ROWS", "GPU_COLUMNS"):
+    monkeypatch.setattr(statistics, "_PART", 3)
+    for name in ("_ROWS", "_LONG_ROWS", "_COUNTED_ROWS", "GPU_COLUMNS"):
         choice = getattr(statistics, name)
         monkeypatch.setattr(statistics, name, choice._replace(tile=tile, block=8, warps=4))
     monkeypatch.setattr(softmaxes, "GPU_COLUMNS", statistics.GPU_COLUMNS)
-    x = torch.randn(6, 9, 70, generator=torch.Generator().manual_seed(7)).mul(3).round()
+    x = torch.randn(6, 12, 70, generator=torch.Generator().manual_seed(7)).mul(3).round()
     wide = x.double()
     found = statistics.moments(x, axes, 8.0)
     assert found is not None
@@ -171,19 +172,28 @@ def test_statistics_of_lines(
     squares = (wide - wide.mean(axes, keepdim=True)).square().sum(axes) / 8
     for given in (found, far):
         torch.testing.assert_close(given[0].double(), squares.flatten(), atol=1e-4, rtol=1e-5)
-    for value, grad in (("amax", torch.randn(expected.shape)), ("amin", torch.ones_like(expected))):
-        leaf = x.clone().requires_grad_()
+    grad = torch.randn(expected.shape)
+    # Equal elements for amax, and none for amin.
+    for value, given in (("amax", x), ("amin", x + torch.rand(x.shape))):
+        leaf = given.clone().requires_grad_()
         top = getattr(torch, value)(leaf, axes)
-        (wanted,) = torch.autograd.grad(top, leaf, grad.float())
-        got = statistics.extremum_gradient(x, top.detach(), grad.float(), axes)
-        torch.testing.assert_close(got, wanted)
+        (wanted,) = torch.autograd.grad(top, leaf, grad)
+        found = statistics.extremum(given, axes, expected.shape, value == "amax")
+        assert torch.equal(found[0], top)
+        torch.testing.assert_close(statistics.extremum_gradient(given, found, grad, axes), wanted)
     x[0, 0, :2], x[1, 1, 3], x[3] = float("-inf"), float("inf"), float("-inf")
     x[2, 2, 2], x[4] = float("nan"), -1000
     got = statistics.log_sum(x, axes, expected.shape)
     torch.testing.assert_close(
         got.double(), x.double().logsumexp(axes), atol=1e-5, rtol=1e-5, equal_nan=True
     )
-    assert len(launched) == 5
+    top = statistics.extremum(x, axes, expected.shape, False)
+    torch.testing.assert_close(top[0], x.amin(axes), equal_nan=True)
+    leaf = x.clone().requires_grad_()
+    (wanted,) = torch.autograd.grad(leaf.amin(axes), leaf, grad)
+    got = statistics.extremum_gradient(x, top, grad, axes)
+    torch.testing.assert_close(got, wanted, equal_nan=True)
+    assert len(launched) == 9
     if len(axes) == 1:
         torch.testing.assert_close(
             ops.softmax(x, axes[0]), x.softmax(axes[0]), atol=1e-6, rtol=1e-5, equal_nan=True

@@ -70,43 +70,75 @@ def logsumexp_kernel(x, out, length, lanes, lane_stride, stride, slab_stride, bl
 
 
 @jit
-def extremum_gradient_kernel(x, top, grad, out, length, lanes, lane_stride, stride, slab_stride, blocks,
-                             LANES: tl.constexpr, BLOCK: tl.constexpr, ACC: tl.constexpr,
-                             IS_TILE: tl.constexpr):  # fmt: skip
+def larger(a, i, m, b, j, n):
+    """The larger of two values, its first place and how often it is there. A NaN is the largest."""
+    is_same = (a == b) | ((a != a) & (b != b))
+    is_first = (a > b) | ((a != a) & (b == b))
+    place = tl.where(is_same, tl.minimum(i, j), tl.where(is_first, i, j))
+    count = tl.where(is_same, m + n, tl.where(is_first, m, n))
+    return tl.where(is_same | is_first, a, b), place, count
+
+
+@jit
+def larger_is_better(x, mask, IS_MAX: tl.constexpr):
+    """Elements of which the largest is wanted; others are less than all."""
+    return tl.where(mask, x if IS_MAX else -x, float("-inf"))
+
+
+@jit
+def counted_extremum_kernel(x, top, place, count, length, lanes, lane_stride, stride, slab_stride, blocks,
+                            LANES: tl.constexpr, BLOCK: tl.constexpr, IS_MAX: tl.constexpr):  # fmt: skip
+    """The extremum of each line, its first place, and how many elements are equal to it: none to a NaN."""
+    first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
+    x += first
+    offsets, in_lane = lane_offsets(lanes, lane, lane_stride, LANES)
+    i = tl.arange(0, BLOCK)[None, :] + tl.zeros((LANES, 1), tl.int32)
+    mask = in_lane & (i < length)
+    best = larger_is_better(tl.load(x + offsets + i * stride, mask=mask), mask, IS_MAX)
+    at, equal = tl.where(mask, i, length), mask.to(tl.int32)
+    for start in range(BLOCK, length, BLOCK):
+        i = start + tl.arange(0, BLOCK)[None, :]
+        mask = in_lane & (i < length)
+        new = larger_is_better(tl.load(x + offsets + i * stride, mask=mask), mask, IS_MAX)
+        # Places grow, so an element has to be larger than the one before it.
+        is_larger = (new > best) | ((new != new) & (best == best))
+        equal = tl.where(is_larger, 1, equal + (mask & (new == best)).to(tl.int32))
+        best, at = tl.where(is_larger, new, best), tl.where(is_larger, i, at)
+    best, at, equal = tl.reduce((best, at, equal), 1, larger)
+    number = line_number(lanes, lane, slab, LANES)
+    in_lane = lane + tl.arange(0, LANES) < lanes
+    tl.store(top + number, best if IS_MAX else -best, mask=in_lane)
+    tl.store(place + number, at, mask=in_lane)
+    tl.store(count + number, tl.where(best == best, equal, 0), mask=in_lane)
+
+
+@jit
+def extremum_gradient_kernel(x, top, place, count, grad, out, parts, length, lanes, lane_stride, stride, slab_stride,
+                             blocks, LANES: tl.constexpr, BLOCK: tl.constexpr, ACC: tl.constexpr):  # fmt: skip
     """The gradient of each line's extremum, which is shared by the elements that are equal to it.
 
-    IS_TILE: a line has at most BLOCK elements, and is read once.
+    A line has `parts` of the length, each in a slab. It is read only if several elements, or none, are equal to
+    an extremum of the program.
     """
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
     x += first
     out += first
     offsets, in_lane = lane_offsets(lanes, lane, lane_stride, LANES)
-    column = tl.arange(0, BLOCK)[None, :]
-    number = line_number(lanes, lane, slab, LANES)[:, None]
+    number = line_number(lanes, lane, slab // parts, LANES)[:, None]
+    at = tl.load(place + number, mask=in_lane) - slab % parts * length
+    equal = tl.load(count + number, mask=in_lane, other=1)
     extremum = tl.load(top + number, mask=in_lane)
+    # 0 / 0 if no element is equal to an extremum that is NaN, as in torch.
     share = tl.load(grad + number, mask=in_lane).to(ACC)
-    if IS_TILE:
-        mask = in_lane & (column < length)
-        value = tl.load(x + offsets + column * stride, mask=mask)
-        is_equal = mask & (value == extremum)
-        # 0 / 0 if no element is equal to an extremum that is NaN, as in torch.
-        count = tl.sum(is_equal.to(ACC), axis=1, keep_dims=True)
-        tl.store(
-            out + offsets + column * stride,
-            tl.where(is_equal, share, 0.0 * share) / count,
-            mask=mask,
-        )
-        return
-    counts = tl.zeros((LANES, BLOCK), ACC)
+    share, rest = share / equal, 0.0 * share / equal
+    is_unique = tl.max((equal != 1).to(tl.int32)) == 0
     for start in range(0, length, BLOCK):
-        i = start + column
+        i = start + tl.arange(0, BLOCK)[None, :]
         mask = in_lane & (i < length)
-        value = tl.load(x + offsets + i * stride, mask=mask)
-        counts += (mask & (value == extremum)).to(ACC)
-    count = tl.sum(counts, axis=1, keep_dims=True)
-    equal, other = share / count, 0.0 * share / count
-    for start in range(0, length, BLOCK):
-        i = start + column
-        mask = in_lane & (i < length)
-        value = tl.load(x + offsets + i * stride, mask=mask)
-        tl.store(out + offsets + i * stride, tl.where(value == extremum, equal, other), mask=mask)
+        if is_unique:
+            tl.store(out + offsets + i * stride, tl.where(i == at, share, rest), mask=mask)
+        else:
+            value = tl.load(x + offsets + i * stride, mask=mask)
+            tl.store(
+                out + offsets + i * stride, tl.where(value == extremum, share, rest), mask=mask
+            )
