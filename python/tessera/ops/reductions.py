@@ -456,6 +456,10 @@ def vector_norm(x: Any, ord: float = 2.0, dim: Dims = None, keepdim: bool = Fals
         return _reduce(_count, x, **settings)
     if ord == 1:
         return _reduce(_absolute_sum, x, **settings)
+    if ord == 2 and len(axes) == x.ndim and statistics.is_direct(x):
+        found = statistics.norm(x, _kept(x, axes, keepdim))
+        if found is not None:
+            return found
     wide = converted(x, accumulator_of(dtype_of(x)))
     if ord == 2:
         found = _root(_reduce(_square_sum, wide, **settings))

@@ -15,7 +15,7 @@ from tessera.language import types
 from tessera.locks import load
 from tessera.ops.arguments import FLOATS, accumulator_of, dense, dtype_of
 from tessera.ops.kernels import statistics as kernels
-from tessera.ops.launching import Lines, Spec, launch, make_lines
+from tessera.ops.launching import Lines, Spec, launch, make_lines, power_of_2
 from tessera.ops.outputs import launch_results
 from tessera.ops.tuning import GPU, GPU_COLUMNS, Choice, choose_lines, multiprocessors_of
 
@@ -139,4 +139,23 @@ def extremum_gradient(x: Any, known: Sequence[Any], grad: Any, axes: Sequence[in
     return launch(
         kernel, found.programs, (x, *known, dense(grad)), [Spec(x.shape, dtype_of(x))],
         (parts, *found.lines, found.acc), found.warps,
+    )[0]  # fmt: skip
+
+
+_TILE = 2048
+"""Elements that a program squares at once."""
+
+
+def norm(x: Any, shape: Sequence[int]) -> Any:
+    """The Euclidean norm of all elements, of that shape. None if there is no launch for it."""
+    count = math.prod(x.shape)
+    units = multiprocessors_of(x) if is_dense(x) else 0
+    if not _TILE * units <= count < (1 << 31) - (1 << 24) or not units:
+        return None
+    acc, parts = accumulator_of(dtype_of(x)), min(8 * units, -(-count // _TILE))
+    spec = Spec((parts,), acc)
+    (squares,) = launch(kernels.squares_kernel, parts, (x,), [spec], (count, parts, _TILE, acc))
+    return launch_results(
+        kernels.root_of_sum_kernel, 1, (squares,), [Spec(shape, dtype_of(x))],
+        (parts, power_of_2(parts)), 4,
     )[0]  # fmt: skip

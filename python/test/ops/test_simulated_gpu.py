@@ -157,6 +157,7 @@ def test_statistics_of_lines(
 ) -> None:
     """Lines of one tile and of several, with infinities and a NaN, against torch in float64."""
     monkeypatch.setattr(statistics, "_PART", 3)
+    monkeypatch.setattr(statistics, "_TILE", 1024)
     for name in ("_ROWS", "_LONG_ROWS", "_COUNTED_ROWS", "GPU_COLUMNS"):
         choice = getattr(statistics, name)
         monkeypatch.setattr(statistics, name, choice._replace(tile=tile, block=8, warps=4))
@@ -172,6 +173,12 @@ def test_statistics_of_lines(
     squares = (wide - wide.mean(axes, keepdim=True)).square().sum(axes) / 8
     for given in (found, far):
         torch.testing.assert_close(given[0].double(), squares.flatten(), atol=1e-4, rtol=1e-5)
+    for dtype in (torch.float32, torch.float16):
+        norm = statistics.norm(x.to(dtype), ())
+        wanted = wide.square().sum().sqrt()
+        torch.testing.assert_close(
+            norm.double(), wanted, atol=0, rtol=1e-3 if dtype.itemsize == 2 else 1e-6
+        )
     grad = torch.randn(expected.shape)
     # Equal elements for amax, and none for amin.
     for value, given in (("amax", x), ("amin", x + torch.rand(x.shape))):
@@ -193,7 +200,7 @@ def test_statistics_of_lines(
     (wanted,) = torch.autograd.grad(leaf.amin(axes), leaf, grad)
     got = statistics.extremum_gradient(x, top, grad, axes)
     torch.testing.assert_close(got, wanted, equal_nan=True)
-    assert len(launched) == 9
+    assert len(launched) == 13
     if len(axes) == 1:
         torch.testing.assert_close(
             ops.softmax(x, axes[0]), x.softmax(axes[0]), atol=1e-6, rtol=1e-5, equal_nan=True

@@ -142,3 +142,21 @@ def extremum_gradient_kernel(x, top, place, count, grad, out, parts, length, lan
             tl.store(
                 out + offsets + i * stride, tl.where(value == extremum, share, rest), mask=mask
             )
+
+
+@jit
+def squares_kernel(x, out, count, parts, BLOCK: tl.constexpr, ACC: tl.constexpr):
+    """The sum of the squares of every part-th tile, of `parts` programs."""
+    total = tl.zeros((BLOCK,), ACC)
+    for start in range(tl.program_id(0) * BLOCK, count, parts * BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        value = tl.load(x + i, mask=i < count, other=0.0).to(ACC)
+        total += value * value
+    tl.store(out + tl.program_id(0), tl.sum(total))
+
+
+@jit
+def root_of_sum_kernel(parts, out, count, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    total = tl.sum(tl.load(parts + i, mask=i < count, other=0.0))
+    tl.store(out, tl.sqrt(total).to(out.dtype.element_ty))
