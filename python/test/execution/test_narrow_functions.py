@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Functions of which a GPU computes no more bits than are kept of what is made of them."""
+"""Functions of which a GPU computes no more than their arguments and results ask for."""
 
 from __future__ import annotations
 
@@ -77,3 +77,22 @@ def test_exp_of_what_is_not_positive(rng, deterministic):
     ).asm["ptx"]  # fmt: skip
     # Each thread has two elements. The other exp adds 1.5 * 2^23 to find a whole power of two.
     assert code.count("ex2.approx.ftz.f32") == 2 and ("0f4B400001" in code) == deterministic
+
+
+@tessera.jit
+def log_of_one_and_share(x_ptr, share_ptr, y_ptr, N: tl.constexpr):
+    at = tl.program_id(0) * N + tl.arange(0, N)
+    share = tl.exp(-tl.abs(tl.load(x_ptr + at)))
+    tl.store(share_ptr + at, share)
+    tl.store(y_ptr + at, tl.log1p(share))
+
+
+def test_log1p_of_a_bounded_argument():
+    """Of what is from 0 to 1, off by less than 4 ulp; a NaN stays one."""
+    x = np.concatenate([np.linspace(-110, 110, 4093, dtype="f4"), [0, np.inf, np.nan]]).astype("f4")
+    share, y = np.empty_like(x), np.empty_like(x)
+    tessera.gpu.simulate(log_of_one_and_share)[(2,)](x, share, y, N=2048, target="sm_90a").check()
+    want = np.log1p(share.astype("f8"))
+    places = np.spacing(want.astype("f4")).astype("f8")
+    assert np.isnan(y[-1]) and y[-2] == 0
+    assert (abs(y - want) < 4 * places)[:-1].all()

@@ -124,6 +124,31 @@ module attributes {tilegpu.num_warps = 1 : i32} {
     tile.return %s : f32
   }
 
+// log1p of what is at most 1.
+
+// CHECK-LABEL: llvm.func internal @softplus
+// CHECK: %[[E:.*]] = llvm.call @__nv_expf
+// CHECK-NOT: __nv_log1pf
+// CHECK: %[[R:.*]] = nvvm.rcp.approx.ftz.f
+// CHECK: %[[S:.*]] = llvm.fmul %[[E]], %[[R]]
+// CHECK-COUNT-3: llvm.intr.fma
+// CHECK: llvm.intr.fma(%{{.*}}, %{{.*}}, %[[S]])
+  tile.func private @softplus(%x: f32) -> f32 {
+    %a = math.absf %x : f32
+    %n = arith.negf %a : f32
+    %e = math.exp %n : f32
+    %l = math.log1p %e : f32
+    tile.return %l : f32
+  }
+
+// CHECK-LABEL: llvm.func internal @any_log1p
+// CHECK: llvm.call @__nv_log1pf
+  tile.func private @any_log1p(%x: f32) -> f32 {
+    %e = math.exp %x : f32
+    %l = math.log1p %e : f32
+    tile.return %l : f32
+  }
+
 // silu: one and something positive.
 
 // CHECK-LABEL: llvm.func internal @sigmoid

@@ -12,7 +12,8 @@
 // module chooses it.
 //
 // erf is our own: libdevice's has branches, of which a tile makes hundreds, and takes twice
-// the instructions.
+// the instructions. So is log1p(exp(-abs(x))), whose argument is at most 1: libdevice's log1p takes
+// two and a half times the instructions.
 
 #include "Patterns.h"
 #include "Plans/NarrowResults.h"
@@ -127,6 +128,36 @@ Value emitExpBelowZero(ThreadBuilder &thread, Operation *op, Value x) {
   return thread.create<LLVM::FMAOp>(power, rest, power);
 }
 
+/// The operand of the operation that made a value, if it is one of these; null otherwise.
+template <typename... Ops> Value getOperandOf(Value value) {
+  Operation *op = value ? value.getDefiningOp() : nullptr;
+  return isa_and_present<Ops...>(op) ? op->getOperand(0) : Value();
+}
+
+/// True for exp(-abs(x)), which is from 0 to 1, or NaN. Its parts may have been lowered before.
+bool isFromZeroToOne(ThreadBuilder &thread, Value x) {
+  Value exponent = getOperandOf<math::ExpOp>(x);
+  auto call = x.getDefiningOp<LLVM::CallOp>();
+  if (call && call.getCallee() == thread.getHooks().getLibraryFunction("exp", /*isF32=*/true))
+    exponent = call.getArgOperands().front();
+  return getOperandOf<math::AbsFOp, LLVM::FAbsOp>(
+             getOperandOf<arith::NegFOp, LLVM::FNegOp>(exponent)) != Value();
+}
+
+/// log(1 + x) of an x from 0 to 1, off by less than 4 ulp. It is 2 atanh(s / 2) where
+/// s = x / (1 + x / 2): s + s^3 P(s^2). P is a best approximation of degree 3.
+Value emitBoundedLog1p(ThreadBuilder &thread, Value x) {
+  static constexpr float kCoefficients[] = {0x1.1edfeep-11f, 0x1.1ebb0ep-9f, 0x1.99d230p-7f,
+                                            0x1.555500p-4f};
+  Value divisor =
+      thread.create<LLVM::FMAOp>(x, makeF32(thread, 0.5f), makeF32(thread, 1.0f)).getResult();
+  Value s = thread.create<LLVM::FMulOp>(
+      x, thread.getHooks().emitFastFunction(thread, FastFunction::Reciprocal, divisor));
+  Value square = thread.create<LLVM::FMulOp>(s, s);
+  Value cube = thread.create<LLVM::FMulOp>(s, square);
+  return thread.create<LLVM::FMAOp>(cube, emitPolynomial(thread, square, kCoefficients), s);
+}
+
 /// The instruction of f32; null if there is none.
 Value emitInstruction(ThreadBuilder &thread, Operation *op, ValueRange operands) {
   Type f32 = thread.getBuilder().getF32Type();
@@ -148,6 +179,9 @@ Value emitInstruction(ThreadBuilder &thread, Operation *op, ValueRange operands)
       .Case([&](math::SqrtOp) { return hooks.emitFastFunction(thread, FastFunction::Sqrt, x); })
       .Case([&](math::RsqrtOp) { return hooks.emitFastFunction(thread, FastFunction::Rsqrt, x); })
       .Case([&](math::ErfOp) { return emitErf(thread, x); })
+      .Case([&](math::Log1pOp) {
+        return isFromZeroToOne(thread, x) ? emitBoundedLog1p(thread, x) : Value();
+      })
       .Default([](Operation *) { return Value(); });
 }
 
