@@ -271,10 +271,18 @@ def softplus(input, beta=1.0, threshold=20.0):
 
         assert np.allclose(ops.softplus(np.array([0.0, 30.0])), [np.log(2), 30])
     """
-    is_linear = beta * input > threshold
-    return tl.where(
-        is_linear, input, tl.log1p(tl.exp(tl.where(is_linear, 0.0, beta * input))) / beta
-    )
+    scaled = beta * input
+    value = tl.maximum(scaled, 0.0) + tl.log1p(tl.exp(-tl.abs(scaled)))
+    return tl.where(scaled > threshold, input, value / beta)
+
+
+@softplus.backward
+def _softplus_backward(grad, input, beta, threshold):
+    scaled = beta * input
+    is_linear, share = scaled > threshold, tl.sigmoid(scaled)
+    value = tl.maximum(scaled, 0.0) + tl.log1p(tl.exp(-tl.abs(scaled)))
+    of_beta = tl.where(is_linear, 0.0, grad * (scaled * share - value) / (beta * beta))
+    return tl.where(is_linear, grad, grad * share), of_beta, 0.0 * grad
 
 
 @pointwise
