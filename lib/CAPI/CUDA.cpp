@@ -5,6 +5,7 @@
 #include "Errors.h"
 #include "Handles.h"
 
+#include "tessera/Compiler/LaunchEstimate.h"
 #include "tessera/Machine/GPUMachine.h"
 #include "tessera/Runtime/CUDA/Driver.h"
 #include "tessera/Support/UserError.h"
@@ -172,6 +173,18 @@ TsrStatus tsr_kernel_device_facts(TsrKernel *kernel, int32_t device,
   return guardedByDriver([&] {
     thread_local std::string text;
     text = kernel->kernel->getDeviceFacts(device);
+    *json = text.c_str();
+  });
+}
+
+TsrStatus tsr_kernel_estimate(TsrKernel *kernel, int32_t device, const int32_t grid[3],
+                              const uint64_t *args, const int64_t *bytes, size_t num_args,
+                              const char **json) TSR_NOEXCEPT {
+  return guardedByDriver([&] {
+    thread_local std::string text;
+    text = estimateLaunch(*kernel->kernel, llvm::ArrayRef<int32_t>(grid, 3),
+                          llvm::ArrayRef<uint64_t>(args, num_args),
+                          llvm::ArrayRef<int64_t>(bytes, num_args), device);
     *json = text.c_str();
   });
 }

@@ -20,6 +20,7 @@
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/LLVMIR/LLVMIR.h"
 #include "tessera/Target/NVPTX/ExternLibrary.h"
+#include "tessera/Target/NVPTX/KernelWork.h"
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
 #include "tessera/Target/NVPTX/PTXText.h"
 #include "tessera/Target/NVPTX/Ptxas.h"
@@ -75,6 +76,7 @@ private:
   void setOptions(GPUPipelineOptions &pipeline, const ScheduleLimits &limits) const;
   Attempt attempt(ModuleOp module, const ScheduleRetry &retry, bool isFirst, bool mayGuess);
   std::unique_ptr<llvm::Module> makeLLVMIR(ModuleOp module);
+  std::string describeWork(const llvm::Module &code) const;
   std::string makePTX(std::unique_ptr<llvm::Module> code);
   /// Returns nothing if the driver assembles the PTX. May change the PTX.
   std::optional<PtxasResult> assemble(std::string &ptx, bool isScheduledAgain);
@@ -345,6 +347,26 @@ Remark CUDACompilation::describeSpills(llvm::StringRef ptx) const {
            {"registers", int64_t(metadata.numRegisters)}}};
 }
 
+/// The text of the kernel's skeleton. Behind its arguments a persistent kernel has the extents of
+/// the grid, and any kernel its tensor maps.
+std::string CUDACompilation::describeWork(const llvm::Module &code) const {
+  constexpr unsigned kExtents = 3;
+  unsigned firstMap = metadata.arguments.size() + (metadata.persistentPrograms ? kExtents : 0);
+  auto getBoxBytes = [&](unsigned argument) -> int64_t {
+    if (argument < firstMap || argument - firstMap >= metadata.tensorMaps.size())
+      return 0;
+    const cuda::TensorMapRecipe &map = metadata.tensorMaps[argument - firstMap];
+    int64_t bytes = map.elementBytes;
+    for (const cuda::TensorMapRecipe::Dim &dim : map.dims)
+      bytes *= dim.box;
+    return bytes;
+  };
+  for (const llvm::Function &function : code)
+    if (function.getCallingConv() == llvm::CallingConv::PTX_Kernel && !function.isDeclaration())
+      return countWork(function, target.machine, getBoxBytes).print();
+  return "";
+}
+
 std::string CUDACompilation::makePTX(std::unique_ptr<llvm::Module> code) {
   replaceByOverride(code);
   record("llvmir");
@@ -352,6 +374,7 @@ std::string CUDACompilation::makePTX(std::unique_ptr<llvm::Module> code) {
     show("llvmir", printLLVMIR(*code));
     record("dump");
   }
+  metadata.work = describeWork(*code);
   std::string ptx = emitAssembly(*code, *machine);
   checkLLVM("generating code");
   if (std::optional<std::string> text = readOverride("ptx"))

@@ -338,6 +338,16 @@ void CompiledKernel::launchCUDA(int device, void *stream, ArrayRef<int32_t> grid
   }
 }
 
+int CompiledKernel::countRegisters(int device) const {
+  if (metadata.numRegisters || !onGPU || device < 0)
+    return metadata.numRegisters;
+  try {
+    return onGPU->getNumRegisters(device);
+  } catch (const cuda::DriverError &error) {
+    throw UserError("E066", error.message);
+  }
+}
+
 std::string CompiledKernel::getDeviceFacts(int device) const {
   if (!onGPU)
     throw UserError("E054", "kernel '" + metadata.name + "' was compiled for the CPU",

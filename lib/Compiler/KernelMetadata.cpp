@@ -315,6 +315,7 @@ std::string KernelMetadata::toJSON() const {
       {"waits_for_stream", waitsForStream},
       {"divisible_sum", divisibleSum ? cuda::toJSON(*divisibleSum) : json::Value(nullptr)},
       {"waits_for_programs", waitsForPrograms},
+      {"work", work},
       {"sites", toArray(siteCopies)},
       {"certain_accesses", toArray(certainAccesses)},
       {"stage_ms", std::move(times)},
@@ -352,7 +353,7 @@ KernelMetadata KernelMetadata::fromJSON(StringRef text) {
       map.map("argument_tables", metadata.argumentTables) &&
       map.map("waits_for_stream", metadata.waitsForStream) &&
       map.map("divisible_sum", metadata.divisibleSum) &&
-      map.map("waits_for_programs", metadata.waitsForPrograms) &&
+      map.map("waits_for_programs", metadata.waitsForPrograms) && map.map("work", metadata.work) &&
       map.map("sites", metadata.sites) && map.map("certain_accesses", metadata.certainAccesses) &&
       map.map("stage_ms", metadata.stageTimes) && map.map("remarks", metadata.remarks);
   if (!isRead)

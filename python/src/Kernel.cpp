@@ -121,6 +121,21 @@ py::object deviceFacts(Kernel &kernel, int device) {
   return parseJSON(json);
 }
 
+py::object estimate(Kernel &kernel, int device, const py::tuple &grid, const py::sequence &args,
+                    const py::sequence &bytes) {
+  GridSizes extents = toGrid(grid);
+  std::vector<uint64_t> slots = toSlots(args);
+  std::vector<int64_t> sizes;
+  for (py::handle size : bytes)
+    sizes.push_back(py::cast<int64_t>(size));
+  if (sizes.size() != slots.size())
+    throw py::value_error("there are as many sizes as arguments");
+  const char *json = nullptr;
+  check(tsr_kernel_estimate(kernel.handle.get(), device, extents.data(), slots.data(), sizes.data(),
+                            slots.size(), &json));
+  return parseJSON(json);
+}
+
 py::object stage(Kernel &kernel, const std::string &name) {
   const char *text = nullptr;
   size_t length = 0;
@@ -186,6 +201,8 @@ void tessera::python::registerKernel(py::module_ &module) {
            py::arg("args"), "Put a grid on a stream of a GPU; 0 is the legacy default stream.")
       .def("device_facts", &deviceFacts, py::arg("device"),
            "What the driver has made of the kernel: registers and local memory of a thread.")
+      .def("estimate", &estimate, py::arg("device"), py::arg("grid"), py::arg("args"),
+           py::arg("bytes"), "What a launch is expected to take, as a dict; nothing runs.")
       .def("limits", &limits,
            "What the kernel takes for granted of a launch: the fields of tessera_limits, or None.")
       .def("accepts", &accepts, py::arg("grid"), py::arg("args"),

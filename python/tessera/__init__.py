@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from tessera.language.static_types import constexpr
     from tessera.runtime.arrays import MockTensor, TensorWrapper, reinterpret
     from tessera.runtime.compiling import compile
+    from tessera.runtime.estimates import estimate
     from tessera.runtime.kernel import CompiledKernel
     from tessera.tuning.autotuner import autotune
     from tessera.tuning.config import Config
@@ -106,6 +107,7 @@ __all__ = [
     "compile",
     "constexpr",
     "constexpr_function",
+    "estimate",
     "function",
     "fuse",
     "heuristics",
@@ -131,6 +133,7 @@ _HOMES = {
     "TensorWrapper": "tessera.runtime.arrays",
     "autotune": "tessera.tuning.autotuner",
     "compile": "tessera.runtime.compiling",
+    "estimate": "tessera.runtime.estimates",
     "function": "tessera.calls.function",
     "fuse": "tessera.calls.fusion",
     "heuristics": "tessera.tuning.heuristics",

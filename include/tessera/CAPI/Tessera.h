@@ -356,6 +356,13 @@ TSR_EXPORT TsrStatus tsr_kernel_launch_cuda(TsrKernel *kernel, int32_t device, u
 TSR_EXPORT TsrStatus tsr_kernel_device_facts(TsrKernel *kernel, int32_t device,
                                              const char **json) TSR_NOEXCEPT;
 
+/* The expected time of a launch as JSON (Compiler/LaunchEstimate.h). `bytes` has the size of the
+ * array behind each argument, -1 where it is unknown. Device -1 is the GPU of the compiler's table.
+ * Nothing runs. Valid until this thread's next call. */
+TSR_EXPORT TsrStatus tsr_kernel_estimate(TsrKernel *kernel, int32_t device, const int32_t grid[3],
+                                         const uint64_t *args, const int64_t *bytes,
+                                         size_t num_args, const char **json) TSR_NOEXCEPT;
+
 /* --- Programs that XLA compiles ----------------------------------------------------- */
 
 /* The handler of XLA's foreign function interface that launches kernels, on the CPU or on a stream

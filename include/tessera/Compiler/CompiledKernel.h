@@ -107,6 +107,8 @@ struct KernelMetadata {
   std::optional<cuda::DivisibleSum> divisibleSum;
   /// True if a program may loop until another one has written something.
   bool waitsForPrograms = false;
+  /// The text of the KernelSkeleton of a kernel for "cuda".
+  std::string work;
   std::vector<KernelSite> sites;
   /// Accesses that a launch can check before it runs, of a kernel without checks of its own.
   std::vector<KernelAccess> certainAccesses;
@@ -124,7 +126,7 @@ struct KernelMetadata {
   ///      [{"type", "loaded", "stored"}], "tensor_maps": [{"base", "element", "bytes", "swizzle",
   ///                       "dims": [{"extent", "stride", "box"}]}],
   ///      "launch_conditions", "program_bounds": [text], "persistent_programs",
-  ///      "argument_tables": [argument], "waits_for_stream", "waits_for_programs",
+  ///      "argument_tables": [argument], "waits_for_stream", "waits_for_programs", "work",
   ///      "divisible_sum": {"upper", "lower", "step", "iteration_cycles", "busy_cycles",
   ///                        "meet_cycles", "wait_cycles", "exchange_cycles", "pair_cycles"} or
   ///                        null,
@@ -203,6 +205,9 @@ public:
   /// "log"}. The log is empty unless the driver has assembled the PTX. Loads the kernel there.
   /// Throws UserError (E054, E066).
   std::string getDeviceFacts(int device) const;
+  /// The registers of a thread: of a kernel that the driver assembles those on this device, 0 if
+  /// the device is -1.
+  int countRegisters(int device) const;
 
   /// Shows the functions of a kernel for the CPU to perf and gdb during its lifetime
   /// (Target/Host/ShownCode.h). Must not be called during a launch.

@@ -29,6 +29,7 @@ from tessera.runtime.match import (
 from tessera.settings import settings
 
 if TYPE_CHECKING:
+    from tessera.runtime.estimates import Estimate
     from tessera.runtime.specialize import Bound
     from tessera.compiler.options import CompileOptions
 
@@ -268,15 +269,10 @@ class CompiledKernel:
         """The same; `is_told` if hooks are called by the caller. Returns the record by which the
         warm path repeats it, if it can."""
         extents = normalize_grid(grid, {})
-        if self._expected is None:
-            self._expected = (
-                read_arguments(self.metadata["arguments"])
-                if self._parameters is None
-                else flatten(self._parameters)
-            )
+        expected = self._flattened
         args = self._with_constants(args)
         consumer = consumer_of(args, stream)
-        matched = Matched(self.name, self._expected, self._parameters, args, consumer)
+        matched = Matched(self.name, expected, self._parameters, args, consumer)
         slots, pointers = matched.slots, matched.pointers
         stored = self._stored_arguments()
         for item in pointers:
@@ -311,6 +307,38 @@ class CompiledKernel:
         if self._checks_accesses if place is None else not place.by_arrays:
             return None
         return record
+
+    def estimate(self, grid: Any, *args: Any) -> "Estimate":
+        """The expected time of a launch `kernel[grid](*args)`, which does not run.
+
+        Without a GPU it is that of the GPU that the compiler's table has for the architecture.
+        Raises LaunchError (E054) for a kernel for the CPU. `tessera.estimate` compiles, too.
+        """
+        from tessera.runtime.estimates import estimate_slots
+
+        extents = normalize_grid(grid, {})
+        given = self._with_constants(args)
+        matched = Matched(
+            self.name, self._flattened, self._parameters, given, consumer_of(given, None), False
+        )
+        found = [item.pointer.device for item in matched.pointers if item.pointer.device >= 0]
+        device = found[0] if found else -1
+        if not found and self.metadata["target"] == "cuda" and _C.cuda_is_available():
+            major, minor = _C.cuda_device_info(current_device())["capability"]
+            if _C.gpu_machine_for_capability(major, minor) == self.metadata["arch"]:
+                device = current_device()
+        return estimate_slots(self._kernel, device, extents, matched.slots, matched.pointers, given)
+
+    @property
+    def _flattened(self) -> list[Expected]:
+        """The parameters without constants, tuples item by item."""
+        if self._expected is None:
+            self._expected = (
+                read_arguments(self.metadata["arguments"])
+                if self._parameters is None
+                else flatten(self._parameters)
+            )
+        return self._expected
 
     def _with_constants(self, args: Sequence[Any]) -> Sequence[Any]:
         """`args` with the constants put in, if exactly the parameters that are declared so lack.

@@ -129,7 +129,7 @@ class Matched:
 
     `args` has one for each of `expected`; or, where `parameters` are known, one for each
     parameter, of which the constants must be what they were. Raises ArgumentError (E051,
-    E054, E055).
+    E054, E055). Without `needs_memory` a MockTensor is an array.
     """
 
     def __init__(
@@ -139,8 +139,10 @@ class Matched:
         parameters: Optional[Parameters],
         args: Sequence[Any],
         consumer: Optional[Consumer] = None,
+        needs_memory: bool = True,
     ) -> None:
         self._consumer = consumer
+        self._needs_memory = needs_memory
         self.slots: list[int] = []
         self.pointers: list[PointerSlot] = []
         by_parameter = parameters is not None and len(args) == len(parameters)
@@ -184,7 +186,7 @@ class Matched:
         pointer = pointer_of(value, expected.name, self._consumer)
         if pointer is None:
             _refuse(expected, f"got {_describe(value)}", "pass an array")
-        if pointer.device == NOWHERE:
+        if pointer.device == NOWHERE and self._needs_memory:
             _refuse(expected, "got a MockTensor, which has no memory", "pass an array")
         if expected.dtypes and pointer.dtype not in expected.dtypes:
             _refuse(

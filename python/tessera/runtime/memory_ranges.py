@@ -7,10 +7,11 @@ the whole allocation counts, if its owner reports it.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Iterable, Iterator, Optional, Sequence
 
 from tessera.language.records import parts_of_argument
-from tessera.runtime.arrays import DLPACK_CPU_DEVICES, TensorWrapper
+from tessera.runtime.arrays import DLPACK_CPU_DEVICES, MockTensor, TensorWrapper
 from tessera.runtime.specialize import PointerSlot
 
 Memory = tuple[int, int, str]
@@ -38,6 +39,23 @@ def memory_of_slots(
         if extent is not None:
             result[item.slot] = (*extent, item.name)
     return result
+
+
+def sizes_of_slots(count: int, pointers: Iterable[PointerSlot], values: Iterable[Any]) -> list[int]:
+    """For each of `count` slots of arguments the bytes of the array that it points to, -1 where
+    there is none or its size is unknown. Arrays and `pointers` have the same order."""
+    result = [-1] * count
+    for item, value in zip(pointers, filter(_is_array, arrays_in(values))):
+        size = getattr(value, "nbytes", None)
+        if isinstance(size, int):
+            result[item.slot] = size
+        elif isinstance(value, MockTensor):
+            result[item.slot] = math.prod(value.shape) * value.dtype.primitive_bitwidth // 8
+    return result
+
+
+def _is_array(value: Any) -> bool:
+    return isinstance(value, MockTensor) or hasattr(value, "dtype") and hasattr(value, "shape")
 
 
 def arrays_in(values: Iterable[Any]) -> Iterator[Any]:

@@ -34,6 +34,7 @@ from tessera.errors import (
 )
 from tessera.log import info
 from tessera.runtime.arrays import pointer_of
+from tessera.runtime.estimates import estimate
 from tessera.runtime.hooks import hooks
 from tessera.runtime.interface import KernelInterface
 from tessera.runtime.jit import JITFunction
@@ -570,7 +571,10 @@ class Autotuner(_C.Launchable, KernelInterface):
         ]
         self._refuse_capture(args, kwargs)
         told = Progress(self._name, dict(zip(self.keys, key)))
-        choice = choose(self._name, candidates, self._around(), told)
+        around = self._around()
+        if self.perf_model is estimate:
+            around = around._replace(most_measured=self._count_top(len(configs)))
+        choice = choose(self._name, candidates, around, told)
         best = configs[choice.best]
         info("tuned `%s` in %.1f s: %s", self._name, choice.seconds, shortly(best))
         self.bench_time = choice.seconds
@@ -648,6 +652,8 @@ class Autotuner(_C.Launchable, KernelInterface):
         names = f"{inner.__module__}.{inner.__qualname__}"
         # With another grid of its own kind it would have to be compared (coverage.py).
         fixed = () if callable(grid) or self._check is False else (("grid", str(grid)),)
+        if self.perf_model is estimate:
+            fixed = (*fixed, ("estimated", str(self.configs_top_k)))
         return Question(names, inner.cache_key, (*key[:-1], *fixed), key[-1], configs)
 
     def _refuse_capture(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
@@ -691,6 +697,17 @@ class Autotuner(_C.Launchable, KernelInterface):
                 cache_hit=is_known,
             )
 
+    def _count_top(self, configs: int) -> int:
+        """How many of so many configurations `top_k` keeps."""
+        top_k = self.configs_top_k
+        if isinstance(top_k, float) and top_k <= 1.0:
+            return max(1, int(configs * top_k))
+        if not isinstance(top_k, int) or top_k < 1:
+            raise TuningError(
+                "E059", f"top_k is {shown(top_k)}", "use 0.0 to 1.0, or a number from 1 on"
+            )
+        return top_k
+
     def prune_configs(
         self,
         kwargs: Mapping[str, Any],
@@ -718,14 +735,8 @@ class Autotuner(_C.Launchable, KernelInterface):
                     f"the early_config_prune of kernel `{self._name}` left no configuration",
                     "return at least one of those that it is given",
                 )
-        if self.perf_model is not None:
-            top_k = self.configs_top_k
-            if isinstance(top_k, float) and top_k <= 1.0:
-                top_k = max(1, int(len(pruned) * top_k))
-            elif not isinstance(top_k, int) or top_k < 1:
-                raise TuningError(
-                    "E059", f"top_k is {shown(top_k)}", "use 0.0 to 1.0, or a number from 1 on"
-                )
+        if self.perf_model is not None and self.perf_model is not estimate:
+            top_k = self._count_top(len(pruned))
             if len(pruned) > top_k:
                 model = self.perf_model
                 costs = [
@@ -764,8 +775,8 @@ def autotune(
         for as long as it lives; it is not kept on disk.
       prune_configs_by: a dict with `early_config_prune`, a function (configs, arguments by place,
         **others) that returns some of them; `perf_model`, a function of all arguments that returns
-        an estimate of the time; `top_k`, how many with the least estimates are measured, or which
-        part of them.
+        an estimate of the time, or `tessera.estimate`, the compiler's own; `top_k`, how many with
+        the least estimates are measured, or which part of them.
       reset_to_zero: names of arrays that are set to zero before each run that measures.
       restore_value: names of arrays that are as they were before each such run. Arrays that a
         kernel both reads and writes are, without being named.

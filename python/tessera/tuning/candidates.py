@@ -28,8 +28,8 @@ from typing import (
 from tessera import _C
 from tessera.errors import raise_core_error
 from tessera.machine.devices import free_cpus, usable_cpus
-from tessera.machine.gpus import find_for_capability
 from tessera.runtime.cuda import consumer_of, find_place, find_stream, read_stream
+from tessera.runtime.estimates import estimate_slots
 from tessera.runtime.memory_ranges import memory_of_slots
 from tessera.runtime.grid import Meta, normalize_grid
 from tessera.runtime.jit import JITFunction
@@ -91,7 +91,7 @@ class Candidate(Protocol):
         """How it accesses its arrays."""
 
     def estimate(self) -> float:
-        """An estimate of its time from the compiler's figures, which is only good for an order."""
+        """The expected time, in microseconds on a GPU; on a CPU only good for an order."""
 
     @property
     def fixed_grid(self) -> Any:
@@ -209,21 +209,15 @@ class Compiled:
             # Threads that have nothing to do while the last programs run.
             places = self.options.num_threads or usable_cpus()
             return _idle(programs, places)
-        info = _C.cuda_device_info(self.device)
-        machine = find_for_capability(*info["capability"])
-        if machine is None:
-            return 1
-        threads = machine.warp_size * self.kernel.num_warps
-        reserved = machine.shared_bytes_of_sm - machine.shared_bytes
-        limits = (
-            machine.registers // (max(1, self.kernel.n_regs) * threads),
-            machine.shared_bytes_of_sm // (self.kernel.shared + reserved),
-            machine.max_threads_of_sm // threads,
+        found = estimate_slots(
+            self.kernel._kernel,
+            self.device,
+            self.extents,
+            self._bound.slots,
+            self._bound.pointers,
+            self.values,
         )
-        places = max(1, min(limits)) * int(info["multiprocessors"])
-        # Few warps hide less of the time that memory takes; what spills waits for it more often.
-        waiting: float = 8 / min(8, max(1, min(limits)) * self.kernel.num_warps)
-        return _idle(programs, places) * waiting * (4 if self.kernel.n_spills else 1)
+        return found.microseconds
 
 
 def _idle(programs: int, places: int) -> float:

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The skeleton of a kernel: its basic blocks with the work of each, and the integer program that
+// decides about the path through them.
+//
+// A launch's arguments decide how often each block runs. Closed forms of trip counts break down
+// where loops nest, wrap or are persistent. So a walk executes the branches of a warp, for the
+// arguments and the grid of the launch, and counts. It skips all else that the kernel computes:
+// that is a few integers an iteration. The walk samples programs of the grid, and follows each warp
+// of them, since warps of a specialised kernel do different things.
+//
+// Example: a loop over K in steps of 64 has three values (a counter, its increment, a comparison)
+// and one block, with its dots, its barriers and its bytes. For K = 4096 the walk visits it 64
+// times.
+//
+// A branch that depends on loaded values or on floats is unknown. The walk then takes a guess, and
+// says so (`isCertain`): an unknown loop runs kGuessedIterations times.
+//
+// Producer warps read tile counts and the like from shared memory, where other warps wrote them. So
+// the walk keeps such words from one warp to the next.
+//
+// A warp's clock is the sum of its blocks' latencies. A load whose value another block consumes
+// does not delay its own block: it is pending until a block that consumes such a value, which
+// waits. So loads of the next iteration overlap with this one.
+
+#ifndef TESSERA_MACHINE_KERNELSKELETON_H
+#define TESSERA_MACHINE_KERNELSKELETON_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+/// The resources that a warp's instructions use.
+enum class Resource : uint8_t {
+  Issue,     ///< instructions
+  Integers,  ///< instructions of the integer pipe: comparisons, selections, addresses, conversions
+  Floats,    ///< multiply-adds of the pipe for f32 and pairs of f16
+  Doubles,   ///< instructions of f64
+  Functions, ///< exponentials, reciprocals, ...
+  Shared,    ///< wavefronts of shared memory, shuffles included
+  Global,    ///< lines that accesses to global memory look up
+  Tensor,    ///< cycles of tensor cores
+  Barriers,  ///< waits for other warps
+  Atomics,   ///< sectors that L2 updates atomically
+  AsyncCopy, ///< bytes that copies bring to shared memory or take from there
+  Read,      ///< bytes of global memory that are read, those of copies included
+  Written,   ///< bytes of global memory that are written
+};
+constexpr unsigned kNumResources = unsigned(Resource::Written) + 1;
+
+/// An amount of each resource.
+struct ResourceUse {
+  std::array<double, kNumResources> amounts = {};
+
+  double &operator[](Resource resource) { return amounts[unsigned(resource)]; }
+  double operator[](Resource resource) const { return amounts[unsigned(resource)]; }
+  void add(const ResourceUse &other, double factor = 1);
+};
+
+/// "issue", "integers", ...
+llvm::StringRef stringify(Resource resource);
+
+/// A value of the integer program.
+struct SkeletonValue {
+  enum class Op : uint8_t {
+    Constant,
+    Unknown,
+    Argument,
+    ProgramId,
+    NumPrograms,
+    ThreadId,
+    NumThreads,
+    Word,
+    Phi,
+    Add,
+    Sub,
+    Mul,
+    SDiv,
+    UDiv,
+    SRem,
+    URem,
+    Shl,
+    LShr,
+    AShr,
+    And,
+    Or,
+    Xor,
+    Eq,
+    Ne,
+    SLt,
+    SLe,
+    SGt,
+    SGe,
+    ULt,
+    ULe,
+    UGt,
+    UGe,
+    Select,
+    ZExt,
+    SExt,
+    Trunc,
+    SMin,
+    SMax,
+    UMin,
+    UMax,
+    USubSat,
+    Abs,
+  };
+  Op op = Op::Unknown;
+  unsigned bits = 32;
+  /// A constant, an argument's number, an axis, the address of a word, the operand's bits.
+  int64_t number = 0;
+  std::array<int, 3> operands = {-1, -1, -1};
+};
+
+struct SkeletonBlock {
+  struct Phi {
+    int value;
+    std::vector<std::pair<int, int>> incoming; ///< block and value
+  };
+  std::vector<Phi> phis;
+  std::vector<int> values; ///< that it computes, in order
+  /// Words of shared memory that it writes, by address: what warps tell other ones.
+  std::vector<std::pair<int64_t, int>> words;
+  /// A branch takes the first successor if it is true. A switch looks it up.
+  int condition = -1;
+  std::vector<int64_t> cases; ///< of a switch: the values of all successors but the first
+  std::vector<int> successors;
+  /// The successor that is taken if the condition is unknown, and how often before the other one.
+  int guess = 0;
+  bool isGuessedLoop = false;
+
+  ResourceUse work;
+  double latency = 0;
+  /// Cycles from its begin until its last load is there that only other blocks wait for; 0: none.
+  double pending = 0;
+  bool waitsForPending = false;
+  /// Bytes read and written, by the kernel's argument that they belong to (-1: unknown).
+  std::map<int, std::pair<double, double>> traffic;
+};
+
+/// The sizes of a launch.
+struct LaunchSizes {
+  std::array<int64_t, 3> grid = {1, 1, 1}; ///< as launched: of a persistent kernel its blocks
+  int64_t threads = 0;
+  /// By the number of the argument, for integers; none for others.
+  std::vector<std::optional<int64_t>> arguments;
+};
+
+/// The work of an average program of a launch.
+struct ProgramWork {
+  ResourceUse use;    ///< of all its warps
+  double latency = 0; ///< cycles of its slowest warp, which never waits for another warp's work
+  double longest = 0; ///< the same of the slowest program that was looked at
+  std::map<int, std::pair<double, double>> traffic;
+  bool isCertain = true;
+};
+
+class KernelSkeleton {
+public:
+  static constexpr int kGuessedIterations = 8;
+  static constexpr int64_t kMaxPrograms = 10;    ///< that a walk looks at
+  static constexpr int64_t kMaxVisits = 2000000; ///< of blocks, by a walk
+
+  std::vector<SkeletonValue> values;
+  std::vector<SkeletonBlock> blocks; ///< the first one is the entry
+
+  ProgramWork walk(const LaunchSizes &launch) const;
+
+  /// Numbers alone, in arrays of JSON.
+  std::string print() const;
+  /// Nothing if `text` is not what print() wrote.
+  static std::optional<KernelSkeleton> parse(llvm::StringRef text);
+};
+
+} // namespace tessera
+
+#endif // TESSERA_MACHINE_KERNELSKELETON_H

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Machine/KernelSkeleton.h"
+
+#include "tessera/Machine/GPUMachine.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace tessera;
+
+using Op = SkeletonValue::Op;
+
+void ResourceUse::add(const ResourceUse &other, double factor) {
+  for (unsigned i = 0; i < kNumResources; ++i)
+    amounts[i] += other.amounts[i] * factor;
+}
+
+llvm::StringRef tessera::stringify(Resource resource) {
+  static constexpr std::array<llvm::StringLiteral, kNumResources> names = {
+      "issue",  "integers", "floats",  "doubles", "functions", "shared", "global",
+      "tensor", "barriers", "atomics", "copies",  "read",      "written"};
+  return names[unsigned(resource)];
+}
+
+namespace {
+
+using Number = std::optional<int64_t>;
+
+int64_t asSigned(int64_t x, unsigned bits) { return bits >= 64 ? x : llvm::SignExtend64(x, bits); }
+uint64_t asUnsigned(int64_t x, unsigned bits) {
+  return bits >= 64 ? uint64_t(x) : uint64_t(x) & llvm::maskTrailingOnes<uint64_t>(bits);
+}
+
+/// The result in the low bits, sign-extended; none for a division by zero.
+Number compute(Op op, int64_t a, int64_t b, unsigned bits) {
+  int64_t x = asSigned(a, bits), y = asSigned(b, bits);
+  uint64_t u = asUnsigned(a, bits), v = asUnsigned(b, bits);
+  switch (op) {
+  case Op::Add:
+    return asSigned(uint64_t(x) + uint64_t(y), bits);
+  case Op::Sub:
+    return asSigned(uint64_t(x) - uint64_t(y), bits);
+  case Op::Mul:
+    return asSigned(uint64_t(x) * uint64_t(y), bits);
+  case Op::SDiv:
+    return y == 0 || y == -1 ? (y ? Number(asSigned(-uint64_t(x), bits)) : Number())
+                             : Number(x / y);
+  case Op::SRem:
+    return y == 0 ? Number() : Number(y == -1 ? 0 : x % y);
+  case Op::UDiv:
+    return v == 0 ? Number() : Number(asSigned(u / v, bits));
+  case Op::URem:
+    return v == 0 ? Number() : Number(asSigned(u % v, bits));
+  case Op::Shl:
+    return v >= bits ? 0 : asSigned(u << v, bits);
+  case Op::LShr:
+    return v >= bits ? 0 : asSigned(u >> v, bits);
+  case Op::AShr:
+    return x >> std::min<uint64_t>(v, bits - 1);
+  case Op::And:
+    return x & y;
+  case Op::Or:
+    return x | y;
+  case Op::Xor:
+    return x ^ y;
+  case Op::Eq:
+    return u == v;
+  case Op::Ne:
+    return u != v;
+  case Op::SLt:
+    return x < y;
+  case Op::SLe:
+    return x <= y;
+  case Op::SGt:
+    return x > y;
+  case Op::SGe:
+    return x >= y;
+  case Op::ULt:
+    return u < v;
+  case Op::ULe:
+    return u <= v;
+  case Op::UGt:
+    return u > v;
+  case Op::UGe:
+    return u >= v;
+  case Op::SMin:
+    return std::min(x, y);
+  case Op::SMax:
+    return std::max(x, y);
+  case Op::UMin:
+    return asSigned(std::min(u, v), bits);
+  case Op::UMax:
+    return asSigned(std::max(u, v), bits);
+  case Op::USubSat:
+    return u > v ? asSigned(u - v, bits) : 0;
+  case Op::Abs:
+    return asSigned(x < 0 ? -uint64_t(x) : uint64_t(x), bits);
+  default:
+    llvm_unreachable("no operation of two integers");
+  }
+}
+
+/// The path of one warp, by its first lane.
+class Walker {
+public:
+  Walker(const KernelSkeleton &skeleton, const LaunchSizes &launch, int64_t maxVisits)
+      : skeleton(skeleton), launch(launch), left(maxVisits), numbers(skeleton.values.size()),
+        taken(skeleton.blocks.size()) {
+    visits.resize(skeleton.blocks.size());
+  }
+
+  /// `words` are those of the program.
+  void walk(std::array<int64_t, 3> program, int64_t thread, std::map<int64_t, Number> &words);
+
+  std::vector<int64_t> visits; ///< of each block
+  double clock = 0;
+  bool isCertain = true;
+
+private:
+  Number evaluate(const SkeletonValue &value, const std::map<int64_t, Number> &words) const;
+  int choose(const SkeletonBlock &block, int number);
+
+  const KernelSkeleton &skeleton;
+  const LaunchSizes &launch;
+  int64_t left;
+  std::vector<Number> numbers;
+  std::vector<int> taken; ///< guesses at the end of each block
+  std::array<int64_t, 3> program = {};
+  int64_t thread = 0;
+};
+
+Number Walker::evaluate(const SkeletonValue &value, const std::map<int64_t, Number> &words) const {
+  auto operand = [&](unsigned i) { return numbers[value.operands[i]]; };
+  switch (value.op) {
+  case Op::Constant:
+    return value.number;
+  case Op::Unknown:
+  case Op::Phi:
+    return std::nullopt;
+  case Op::Argument:
+    if (size_t(value.number) < launch.arguments.size())
+      return launch.arguments[value.number];
+    return std::nullopt;
+  case Op::ProgramId:
+    return program[value.number];
+  case Op::NumPrograms:
+    return launch.grid[value.number];
+  case Op::ThreadId:
+    return value.number == 0 ? thread : 0;
+  case Op::Word: {
+    auto found = words.find(value.number);
+    return found == words.end() ? std::nullopt : found->second;
+  }
+  case Op::NumThreads:
+    return value.number == 0 ? launch.threads : 1;
+  case Op::ZExt: {
+    Number x = operand(0);
+    return x ? Number(asUnsigned(*x, value.number)) : x;
+  }
+  case Op::SExt:
+  case Op::Trunc: {
+    Number x = operand(0);
+    return x ? Number(asSigned(*x, value.op == Op::SExt ? value.number : value.bits)) : x;
+  }
+  case Op::Select: {
+    Number condition = operand(0);
+    if (!condition)
+      return operand(1) == operand(2) ? operand(1) : std::nullopt;
+    return operand(*condition & 1 ? 1 : 2);
+  }
+  default:
+    break;
+  }
+  Number a = operand(0), b = operand(1);
+  // Logic of bits is known if one of them decides.
+  if (value.bits == 1 && (value.op == Op::And || value.op == Op::Or)) {
+    bool decides = value.op == Op::Or;
+    if ((a && bool(*a & 1) == decides) || (b && bool(*b & 1) == decides))
+      return decides;
+  }
+  if (!a || !b)
+    return std::nullopt;
+  bool compares = value.op >= Op::Eq && value.op <= Op::UGe;
+  return compute(value.op, *a, *b, compares ? unsigned(value.number) : value.bits);
+}
+
+int Walker::choose(const SkeletonBlock &block, int number) {
+  if (block.successors.size() < 2)
+    return 0;
+  if (block.condition >= 0)
+    if (Number condition = numbers[block.condition]) {
+      if (block.cases.empty())
+        return *condition & 1 ? 0 : 1;
+      auto found = std::find(block.cases.begin(), block.cases.end(), *condition);
+      return found == block.cases.end() ? 0 : int(found - block.cases.begin()) + 1;
+    }
+  isCertain = false;
+  if (!block.isGuessedLoop)
+    return block.guess;
+  if (++taken[number] % KernelSkeleton::kGuessedIterations != 0)
+    return block.guess;
+  return 1 - block.guess;
+}
+
+void Walker::walk(std::array<int64_t, 3> ofProgram, int64_t ofThread,
+                  std::map<int64_t, Number> &words) {
+  program = ofProgram;
+  thread = ofThread;
+  std::fill(visits.begin(), visits.end(), 0);
+  std::fill(taken.begin(), taken.end(), 0);
+  clock = 0;
+  double pendingUntil = 0;
+  int number = 0, previous = -1;
+  std::vector<Number> incoming;
+  while (true) {
+    const SkeletonBlock &block = skeleton.blocks[number];
+    if (--left < 0) {
+      isCertain = false;
+      break;
+    }
+    ++visits[number];
+    incoming.clear();
+    for (const SkeletonBlock::Phi &phi : block.phis) {
+      Number value;
+      for (auto [from, each] : phi.incoming)
+        if (from == previous)
+          value = numbers[each];
+      incoming.push_back(value);
+    }
+    for (size_t i = 0; i < block.phis.size(); ++i)
+      numbers[block.phis[i].value] = incoming[i];
+    for (int value : block.values)
+      numbers[value] = evaluate(skeleton.values[value], words);
+    for (auto [address, value] : block.words)
+      words[address] = numbers[value];
+    if (block.waitsForPending)
+      clock = std::max(clock, pendingUntil);
+    if (block.pending > 0)
+      pendingUntil = std::max(pendingUntil, clock + block.pending);
+    clock += block.latency;
+    if (block.successors.empty())
+      break;
+    previous = number;
+    number = block.successors[choose(block, number)];
+  }
+  clock = std::max(clock, pendingUntil);
+}
+
+} // namespace
+
+ProgramWork KernelSkeleton::walk(const LaunchSizes &launch) const {
+  int64_t programs = launch.grid[0] * launch.grid[1] * launch.grid[2];
+  int64_t samples = std::min(programs, kMaxPrograms);
+  int64_t warps = llvm::divideCeil(launch.threads, GPUMachine::kWarpSize);
+  int64_t maxVisits = kMaxVisits / std::max<int64_t>(samples * warps, 1);
+  ProgramWork result;
+  for (int64_t sample = 0; sample < samples; ++sample) {
+    // The middles of equal parts of the grid.
+    int64_t number = (2 * sample + 1) * programs / (2 * samples);
+    std::array<int64_t, 3> program = {number % launch.grid[0],
+                                      number / launch.grid[0] % launch.grid[1],
+                                      number / launch.grid[0] / launch.grid[1]};
+    double slowest = 0;
+    std::map<int64_t, Number> words;
+    for (int64_t warp = 0; warp < warps; ++warp) {
+      Walker own(*this, launch, maxVisits);
+      own.walk(program, warp * GPUMachine::kWarpSize, words);
+      for (size_t i = 0; i < blocks.size(); ++i) {
+        if (!own.visits[i])
+          continue;
+        double times = double(own.visits[i]) / double(samples);
+        result.use.add(blocks[i].work, times);
+        for (const auto &[argument, bytes] : blocks[i].traffic) {
+          result.traffic[argument].first += bytes.first * times;
+          result.traffic[argument].second += bytes.second * times;
+        }
+      }
+      slowest = std::max(slowest, own.clock);
+      result.isCertain &= own.isCertain;
+    }
+    result.latency += slowest / double(samples);
+    result.longest = std::max(result.longest, slowest);
+  }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+/// With a tenth of a unit.
+static double roundTenths(double amount) { return std::round(amount * 10) / 10; }
+
+static llvm::json::Array toJSON(const SkeletonBlock &block) {
+  llvm::json::Array phis, amounts, traffic, words;
+  for (auto [address, value] : block.words)
+    words.push_back(llvm::json::Array{address, value});
+  for (const SkeletonBlock::Phi &phi : block.phis) {
+    llvm::json::Array row{phi.value};
+    for (auto [from, value] : phi.incoming) {
+      row.push_back(from);
+      row.push_back(value);
+    }
+    phis.push_back(std::move(row));
+  }
+  for (unsigned i = 0; i < kNumResources; ++i)
+    if (block.work.amounts[i] != 0)
+      amounts.push_back(llvm::json::Array{i, roundTenths(block.work.amounts[i])});
+  for (const auto &[argument, bytes] : block.traffic)
+    traffic.push_back(llvm::json::Array{argument, bytes.first, bytes.second});
+  return llvm::json::Array{roundTenths(block.latency),
+                           roundTenths(block.pending),
+                           int(block.waitsForPending),
+                           block.condition,
+                           block.guess,
+                           int(block.isGuessedLoop),
+                           llvm::json::Array(block.successors),
+                           llvm::json::Array(block.values),
+                           std::move(phis),
+                           std::move(amounts),
+                           std::move(traffic),
+                           llvm::json::Array(block.cases),
+                           std::move(words)};
+}
+
+std::string KernelSkeleton::print() const {
+  llvm::json::Array ofValues, ofBlocks;
+  for (const SkeletonValue &value : values)
+    ofValues.push_back(llvm::json::Array{int(value.op), value.bits, value.number, value.operands[0],
+                                         value.operands[1], value.operands[2]});
+  for (const SkeletonBlock &block : blocks)
+    ofBlocks.push_back(toJSON(block));
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::json::Value(
+      llvm::json::Array{std::move(ofValues), std::move(ofBlocks)});
+  return text;
+}
+
+namespace {
+
+/// Reads arrays of numbers, and notes what is wrong.
+class Reader {
+public:
+  bool isRight = true;
+
+  double number(const llvm::json::Array &array, size_t place) {
+    std::optional<double> found =
+        place < array.size() ? array[place].getAsNumber() : std::optional<double>();
+    isRight &= found.has_value();
+    return found.value_or(0);
+  }
+  /// An integer below `end` and from `begin` on.
+  int64_t integer(const llvm::json::Array &array, size_t place, int64_t begin, int64_t end) {
+    std::optional<int64_t> found =
+        place < array.size() ? array[place].getAsInteger() : std::optional<int64_t>();
+    bool fits = found && *found >= begin && *found < end;
+    isRight &= fits;
+    return fits ? *found : begin;
+  }
+  const llvm::json::Array &array(const llvm::json::Array &array, size_t place) {
+    static const llvm::json::Array none;
+    const llvm::json::Array *found = place < array.size() ? array[place].getAsArray() : nullptr;
+    isRight &= found != nullptr;
+    return found ? *found : none;
+  }
+};
+
+} // namespace
+
+static SkeletonValue readValue(Reader &reader, const llvm::json::Array &row, int64_t numValues) {
+  SkeletonValue value;
+  value.op = Op(reader.integer(row, 0, 0, int64_t(Op::Abs) + 1));
+  value.bits = reader.integer(row, 1, 1, 65);
+  value.number = reader.integer(row, 2, INT64_MIN, INT64_MAX);
+  for (unsigned i = 0; i < 3; ++i)
+    value.operands[i] = reader.integer(row, 3 + i, -1, numValues);
+  unsigned needed = value.op < Op::Add                              ? 0
+                    : value.op == Op::Select                        ? 3
+                    : value.op >= Op::ZExt && value.op <= Op::Trunc ? 1
+                                                                    : 2;
+  for (unsigned i = 0; i < needed; ++i)
+    reader.isRight &= value.operands[i] >= 0;
+  bool isAxis = value.op >= Op::ProgramId && value.op <= Op::NumThreads;
+  if (isAxis || value.op == Op::Argument)
+    reader.isRight &= value.number >= 0 && (!isAxis || value.number < 3);
+  return value;
+}
+
+static SkeletonBlock readBlock(Reader &reader, const llvm::json::Array &row, int64_t numValues,
+                               int64_t numBlocks) {
+  SkeletonBlock block;
+  block.latency = reader.number(row, 0);
+  block.pending = reader.number(row, 1);
+  block.waitsForPending = reader.integer(row, 2, 0, 2);
+  block.condition = reader.integer(row, 3, -1, numValues);
+  block.guess = reader.integer(row, 4, 0, 2);
+  block.isGuessedLoop = reader.integer(row, 5, 0, 2);
+  const llvm::json::Array &successors = reader.array(row, 6), &values = reader.array(row, 7);
+  for (size_t i = 0; i < successors.size(); ++i)
+    block.successors.push_back(reader.integer(successors, i, 0, numBlocks));
+  for (size_t i = 0; i < values.size(); ++i)
+    block.values.push_back(reader.integer(values, i, 0, numValues));
+  for (const llvm::json::Value &each : reader.array(row, 8)) {
+    const llvm::json::Array none, &phi = each.getAsArray() ? *each.getAsArray() : none;
+    SkeletonBlock::Phi read{int(reader.integer(phi, 0, 0, numValues)), {}};
+    for (size_t i = 1; i < phi.size(); i += 2)
+      read.incoming.push_back({int(reader.integer(phi, i, 0, numBlocks)),
+                               int(reader.integer(phi, i + 1, 0, numValues))});
+    block.phis.push_back(std::move(read));
+  }
+  for (const llvm::json::Value &each : reader.array(row, 9)) {
+    const llvm::json::Array none, &amount = each.getAsArray() ? *each.getAsArray() : none;
+    block.work.amounts[reader.integer(amount, 0, 0, kNumResources)] = reader.number(amount, 1);
+  }
+  for (const llvm::json::Value &each : reader.array(row, 10)) {
+    const llvm::json::Array none, &bytes = each.getAsArray() ? *each.getAsArray() : none;
+    block.traffic[reader.integer(bytes, 0, -1, INT32_MAX)] = {reader.number(bytes, 1),
+                                                              reader.number(bytes, 2)};
+  }
+  for (const llvm::json::Value &each : reader.array(row, 12)) {
+    const llvm::json::Array none, &word = each.getAsArray() ? *each.getAsArray() : none;
+    block.words.push_back({reader.integer(word, 0, INT64_MIN, INT64_MAX),
+                           int(reader.integer(word, 1, 0, numValues))});
+  }
+  const llvm::json::Array &cases = reader.array(row, 11);
+  for (size_t i = 0; i < cases.size(); ++i)
+    block.cases.push_back(reader.integer(cases, i, INT64_MIN, INT64_MAX));
+  reader.isRight &= block.cases.empty() || block.cases.size() + 1 == block.successors.size();
+  reader.isRight &= !block.cases.empty() || block.successors.size() <= 2;
+  return block;
+}
+
+std::optional<KernelSkeleton> KernelSkeleton::parse(llvm::StringRef text) {
+  llvm::Expected<llvm::json::Value> json = llvm::json::parse(text);
+  if (!json) {
+    llvm::consumeError(json.takeError());
+    return std::nullopt;
+  }
+  const llvm::json::Array *both = json->getAsArray();
+  if (!both || both->size() != 2)
+    return std::nullopt;
+  Reader reader;
+  KernelSkeleton skeleton;
+  const llvm::json::Array &values = reader.array(*both, 0), &blocks = reader.array(*both, 1);
+  for (size_t i = 0; i < values.size(); ++i)
+    skeleton.values.push_back(readValue(reader, reader.array(values, i), values.size()));
+  for (size_t i = 0; i < blocks.size(); ++i)
+    skeleton.blocks.push_back(
+        readBlock(reader, reader.array(blocks, i), values.size(), blocks.size()));
+  if (!reader.isRight || skeleton.blocks.empty())
+    return std::nullopt;
+  return skeleton;
+}

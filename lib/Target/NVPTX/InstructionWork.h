@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The work of an instruction of LLVM IR: the resources and the latency of the instructions that
+// ptxas makes of it.
+
+#ifndef TESSERA_TARGET_NVPTX_INSTRUCTIONWORK_H
+#define TESSERA_TARGET_NVPTX_INSTRUCTIONWORK_H
+
+#include "LaneValues.h"
+#include "tessera/Machine/KernelSkeleton.h"
+#include "tessera/Machine/LaunchRates.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/IR/Function.h"
+#include "llvm/IR/Instructions.h"
+
+namespace tessera {
+
+/// Address spaces of LLVM IR for NVIDIA's GPUs.
+constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
+
+struct InstructionWork {
+  ResourceUse use;
+  double latency = 0;
+  bool isBarrier = false;
+  bool isGlobalLoad = false;
+  int base = -1; ///< the argument that memory belongs to
+
+  void issue(double count = 1) { use[Resource::Issue] += count; }
+  void integers(double count) {
+    issue(count);
+    use[Resource::Integers] += count;
+  }
+  void floats(double count) {
+    issue(count);
+    use[Resource::Floats] += count;
+  }
+  void functions(double count, const LaunchRates &rates) {
+    issue(count);
+    use[Resource::Functions] += count;
+    latency = rates.latencies.function;
+  }
+};
+
+class WorkOfInstructions {
+public:
+  WorkOfInstructions(const llvm::Function &function, const GPUMachine &machine,
+                     llvm::function_ref<int64_t(unsigned)> getBoxBytes)
+      : machine(machine), rates(LaunchRates::get(machine)), getBoxBytes(getBoxBytes),
+        lanes(function.getDataLayout()) {}
+
+  InstructionWork get(const llvm::Instruction &op);
+
+private:
+  void addCall(const llvm::CallInst &call, InstructionWork &work);
+  void addAssembly(const llvm::CallInst &call, InstructionWork &work);
+  void addPTX(llvm::StringRef text, const llvm::CallInst &call, InstructionWork &work);
+  void addArithmetic(const llvm::Instruction &op, InstructionWork &work);
+  void addAccess(const llvm::Value *address, unsigned space, int64_t bytes, bool isLoad,
+                 InstructionWork &work);
+  void addShared(const llvm::Value *address, int64_t bytes, bool isLoad, InstructionWork &work);
+  void addGlobal(const llvm::Value *address, int64_t bytes, bool isLoad, InstructionWork &work);
+  void addBox(const llvm::CallInst &call, bool isLoad, InstructionWork &work);
+  int findBase(const llvm::Value *address) const;
+
+  const GPUMachine &machine;
+  const LaunchRates rates;
+  llvm::function_ref<int64_t(unsigned)> getBoxBytes;
+  LaneValues lanes;
+};
+
+} // namespace tessera
+
+#endif // TESSERA_TARGET_NVPTX_INSTRUCTIONWORK_H

@@ -1,0 +1,585 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Target/NVPTX/KernelWork.h"
+
+#include "InstructionWork.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/PostOrderIterator.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/CFG.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/InlineAsm.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+#include "llvm/IR/Operator.h"
+
+#include <algorithm>
+#include <utility>
+
+using namespace llvm;
+using namespace tessera;
+
+using Op = SkeletonValue::Op;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// The integer program
+//===----------------------------------------------------------------------===//
+
+/// The constant address of a word of shared memory.
+std::optional<int64_t> findWord(const Value &address) {
+  if (address.getType()->getPointerAddressSpace() != kSharedSpace)
+    return std::nullopt;
+  const Value *base = &address;
+  int64_t offset = 0;
+  while (auto *part = dyn_cast<GEPOperator>(base)) {
+    APInt more(64, 0);
+    static const DataLayout layout;
+    if (!part->hasAllConstantIndices() || !part->accumulateConstantOffset(layout, more))
+      return std::nullopt;
+    offset += more.getSExtValue();
+    base = part->getPointerOperand();
+  }
+  return isa<GlobalVariable>(base) ? std::optional<int64_t>(offset) : std::nullopt;
+}
+
+class SkeletonBuilder {
+public:
+  SkeletonBuilder(const Function &function, KernelSkeleton &skeleton)
+      : function(function), skeleton(skeleton) {
+    for (const BasicBlock &block : function) {
+      numbers[&block] = skeleton.blocks.size();
+      skeleton.blocks.emplace_back();
+      for (const Instruction &op : block)
+        if (auto *store = dyn_cast<StoreInst>(&op))
+          if (std::optional<int64_t> address = findWord(*store->getPointerOperand()))
+            stores[*address].push_back(store);
+    }
+  }
+
+  void build();
+  SkeletonBlock &get(const BasicBlock &block) { return skeleton.blocks[numbers.lookup(&block)]; }
+
+private:
+  int add(const Value *value);
+  bool addWord(const LoadInst &load, SkeletonValue &value);
+  int addLeaf(Op op, int64_t number, unsigned bits = 32);
+  void setOperands(const Instruction &op, SkeletonValue &value);
+  void setPlaceInCluster(Intrinsic::ID id, SkeletonValue &value);
+  void setGuess(const BasicBlock &block, const LoopInfo &loops);
+
+  const Function &function;
+  KernelSkeleton &skeleton;
+  DenseMap<const BasicBlock *, int> numbers;
+  DenseMap<const Value *, int> values;
+  std::map<int64_t, SmallVector<const StoreInst *>> stores; ///< to words of shared memory
+};
+
+int SkeletonBuilder::addLeaf(Op op, int64_t number, unsigned bits) {
+  skeleton.values.push_back({op, bits, number, {-1, -1, -1}});
+  int place = skeleton.values.size() - 1;
+  skeleton.blocks[0].values.push_back(place);
+  return place;
+}
+
+static Op getOp(unsigned opcode) {
+  switch (opcode) {
+  case Instruction::Add:
+    return Op::Add;
+  case Instruction::Sub:
+    return Op::Sub;
+  case Instruction::Mul:
+    return Op::Mul;
+  case Instruction::SDiv:
+    return Op::SDiv;
+  case Instruction::UDiv:
+    return Op::UDiv;
+  case Instruction::SRem:
+    return Op::SRem;
+  case Instruction::URem:
+    return Op::URem;
+  case Instruction::Shl:
+    return Op::Shl;
+  case Instruction::LShr:
+    return Op::LShr;
+  case Instruction::AShr:
+    return Op::AShr;
+  case Instruction::And:
+    return Op::And;
+  case Instruction::Or:
+    return Op::Or;
+  case Instruction::Xor:
+    return Op::Xor;
+  case Instruction::ZExt:
+    return Op::ZExt;
+  case Instruction::SExt:
+    return Op::SExt;
+  case Instruction::Trunc:
+    return Op::Trunc;
+  case Instruction::Select:
+    return Op::Select;
+  default:
+    return Op::Unknown;
+  }
+}
+
+static Op getOp(CmpInst::Predicate predicate) {
+  switch (predicate) {
+  case CmpInst::ICMP_EQ:
+    return Op::Eq;
+  case CmpInst::ICMP_NE:
+    return Op::Ne;
+  case CmpInst::ICMP_SLT:
+    return Op::SLt;
+  case CmpInst::ICMP_SLE:
+    return Op::SLe;
+  case CmpInst::ICMP_SGT:
+    return Op::SGt;
+  case CmpInst::ICMP_SGE:
+    return Op::SGe;
+  case CmpInst::ICMP_ULT:
+    return Op::ULt;
+  case CmpInst::ICMP_ULE:
+    return Op::ULe;
+  case CmpInst::ICMP_UGT:
+    return Op::UGt;
+  case CmpInst::ICMP_UGE:
+    return Op::UGe;
+  default:
+    return Op::Unknown;
+  }
+}
+
+static Op getOperation(Intrinsic::ID id) {
+  switch (id) {
+  case Intrinsic::smin:
+    return Op::SMin;
+  case Intrinsic::smax:
+    return Op::SMax;
+  case Intrinsic::umin:
+    return Op::UMin;
+  case Intrinsic::umax:
+    return Op::UMax;
+  case Intrinsic::usub_sat:
+    return Op::USubSat;
+  case Intrinsic::abs:
+    return Op::Abs;
+  default:
+    return Op::Unknown;
+  }
+}
+
+/// A special register, and its axis.
+static std::pair<Op, int> getRegister(Intrinsic::ID id) {
+  switch (id) {
+  case Intrinsic::nvvm_read_ptx_sreg_ctaid_x:
+    return {Op::ProgramId, 0};
+  case Intrinsic::nvvm_read_ptx_sreg_ctaid_y:
+    return {Op::ProgramId, 1};
+  case Intrinsic::nvvm_read_ptx_sreg_ctaid_z:
+    return {Op::ProgramId, 2};
+  case Intrinsic::nvvm_read_ptx_sreg_nctaid_x:
+    return {Op::NumPrograms, 0};
+  case Intrinsic::nvvm_read_ptx_sreg_nctaid_y:
+    return {Op::NumPrograms, 1};
+  case Intrinsic::nvvm_read_ptx_sreg_nctaid_z:
+    return {Op::NumPrograms, 2};
+  case Intrinsic::nvvm_read_ptx_sreg_tid_x:
+    return {Op::ThreadId, 0};
+  case Intrinsic::nvvm_read_ptx_sreg_ntid_x:
+    return {Op::NumThreads, 0};
+  default:
+    return {Op::Unknown, 0};
+  }
+}
+
+/// Blocks of a cluster are adjacent along the first axis.
+void SkeletonBuilder::setPlaceInCluster(Intrinsic::ID id, SkeletonValue &value) {
+  unsigned size = 1;
+  Attribute attribute = function.getFnAttribute("nvvm.cluster_dim");
+  if (attribute.isValid())
+    attribute.getValueAsString().split(',').first.getAsInteger(10, size);
+  auto set = [&](Op op, Op of) {
+    value.op = op;
+    value.operands = {addLeaf(of, 0), addLeaf(Op::Constant, std::max(size, 1u)), -1};
+  };
+  if (id == Intrinsic::nvvm_read_ptx_sreg_clusterid_x)
+    set(Op::UDiv, Op::ProgramId);
+  else if (id == Intrinsic::nvvm_read_ptx_sreg_nclusterid_x)
+    set(Op::UDiv, Op::NumPrograms);
+  else if (id == Intrinsic::nvvm_read_ptx_sreg_cluster_ctarank)
+    set(Op::URem, Op::ProgramId);
+}
+
+void SkeletonBuilder::setOperands(const Instruction &op, SkeletonValue &value) {
+  auto addOperands = [&](unsigned count) {
+    for (unsigned i = 0; i < count; ++i)
+      value.operands[i] = add(op.getOperand(i));
+  };
+  if (auto *comparison = dyn_cast<ICmpInst>(&op)) {
+    Type *type = comparison->getOperand(0)->getType();
+    if (!type->isIntegerTy() || type->getIntegerBitWidth() > 64)
+      return;
+    value.op = getOp(comparison->getPredicate());
+    value.number = type->getIntegerBitWidth();
+    addOperands(2);
+    return;
+  }
+  if (auto *call = dyn_cast<CallInst>(&op)) {
+    if (call->isInlineAsm())
+      return;
+    Intrinsic::ID id = call->getIntrinsicID();
+    if (Op kind = getOperation(id); kind != Op::Unknown) {
+      value.op = kind;
+      addOperands(2);
+    } else if (id == Intrinsic::nvvm_shfl_sync_idx_i32) {
+      // The walk is by the first lane, from which uniform values come.
+      value.op = Op::Or;
+      value.operands[0] = value.operands[1] = add(call->getArgOperand(1));
+    } else if (auto [read, axis] = getRegister(id); read != Op::Unknown) {
+      value.op = read;
+      value.number = axis;
+    } else {
+      setPlaceInCluster(id, value);
+    }
+    return;
+  }
+  if (auto *load = dyn_cast<LoadInst>(&op)) {
+    addWord(*load, value);
+    return;
+  }
+  if (isa<FreezeInst>(op)) {
+    value.op = Op::Or;
+    value.operands[0] = value.operands[1] = add(op.getOperand(0));
+    return;
+  }
+  if (auto *part = dyn_cast<ExtractValueInst>(&op)) {
+    auto *call = dyn_cast<CallInst>(part->getAggregateOperand());
+    if (call && call->getIntrinsicID() == Intrinsic::nvvm_elect_sync &&
+        op.getType()->isIntegerTy(1)) {
+      value.op = Op::Constant;
+      value.number = 1;
+    }
+    return;
+  }
+  Op kind = getOp(op.getOpcode());
+  if (kind == Op::Unknown)
+    return;
+  if (kind == Op::ZExt || kind == Op::SExt || kind == Op::Trunc) {
+    Type *from = op.getOperand(0)->getType();
+    if (!from->isIntegerTy() || from->getIntegerBitWidth() > 64)
+      return;
+    value.number = from->getIntegerBitWidth();
+  }
+  value.op = kind;
+  addOperands(kind == Op::Select                                          ? 3
+              : kind == Op::ZExt || kind == Op::SExt || kind == Op::Trunc ? 1
+                                                                          : 2);
+}
+
+bool SkeletonBuilder::addWord(const LoadInst &load, SkeletonValue &value) {
+  std::optional<int64_t> address = findWord(*load.getPointerOperand());
+  if (!address)
+    return false;
+  auto found = stores.find(*address);
+  if (found == stores.end())
+    return false;
+  value.op = Op::Word;
+  value.number = *address;
+  // For the first load of the word.
+  for (const StoreInst *store : std::exchange(found->second, {})) {
+    const Value *stored = store->getValueOperand();
+    if (stored->getType() != load.getType())
+      continue;
+    int place = add(stored);
+    get(*store->getParent()).words.push_back({*address, place});
+  }
+  return true;
+}
+
+int SkeletonBuilder::add(const Value *value) {
+  if (auto found = values.find(value); found != values.end())
+    return found->second;
+  Type *type = value->getType();
+  if (!type->isIntegerTy() || type->getIntegerBitWidth() > 64)
+    return values[value] = addLeaf(Op::Unknown, 0);
+  unsigned bits = type->getIntegerBitWidth();
+  if (auto *constant = dyn_cast<ConstantInt>(value))
+    return values[value] = addLeaf(Op::Constant, constant->getSExtValue(), bits);
+  if (auto *argument = dyn_cast<Argument>(value))
+    return values[value] = addLeaf(Op::Argument, argument->getArgNo(), bits);
+  auto *op = dyn_cast<Instruction>(value);
+  if (!op)
+    return values[value] = addLeaf(Op::Unknown, 0, bits);
+  int place = skeleton.values.size();
+  skeleton.values.push_back({isa<PHINode>(op) ? Op::Phi : Op::Unknown, bits, 0, {-1, -1, -1}});
+  values[value] = place;
+  if (auto *phi = dyn_cast<PHINode>(op)) {
+    std::vector<std::pair<int, int>> incoming;
+    for (unsigned i = 0; i < phi->getNumIncomingValues(); ++i)
+      incoming.push_back({numbers.lookup(phi->getIncomingBlock(i)), add(phi->getIncomingValue(i))});
+    get(*op->getParent()).phis.push_back({place, std::move(incoming)});
+    return place;
+  }
+  SkeletonValue made = skeleton.values[place];
+  setOperands(*op, made);
+  skeleton.values[place] = made;
+  return place;
+}
+
+void SkeletonBuilder::setGuess(const BasicBlock &block, const LoopInfo &loops) {
+  const Instruction *end = block.getTerminator();
+  if (end->getNumSuccessors() < 2)
+    return;
+  SkeletonBlock &own = get(block);
+  if (const Loop *loop = loops.getLoopFor(&block)) {
+    bool stays0 = loop->contains(end->getSuccessor(0)),
+         stays1 = loop->contains(end->getSuccessor(1));
+    if (stays0 != stays1) {
+      own.guess = stays0 ? 0 : 1;
+      own.isGuessedLoop = true;
+      // A loop that asks memory until it has changed.
+      for (const Instruction &op : block)
+        if (op.isAtomic() || op.isVolatile())
+          own.isGuessedLoop = false, own.guess = stays0 ? 1 : 0;
+      return;
+    }
+  }
+  // The rare case of a comparison of floats has a block of its own, which leads to the other one.
+  auto *branch = dyn_cast<BranchInst>(end);
+  bool ofFloats = branch && isa<FCmpInst>(branch->getCondition());
+  const BasicBlock *first = end->getSuccessor(0);
+  if (ofFloats ? !pred_empty(first) && pred_size(first) < pred_size(end->getSuccessor(1))
+               : isa<ReturnInst>(first->front()))
+    own.guess = 1;
+}
+
+void SkeletonBuilder::build() {
+  DominatorTree dominators(const_cast<Function &>(function));
+  LoopInfo loops(dominators);
+  for (const BasicBlock &block : function) {
+    const Instruction *end = block.getTerminator();
+    for (unsigned i = 0; i < end->getNumSuccessors(); ++i)
+      get(block).successors.push_back(numbers.lookup(end->getSuccessor(i)));
+    if (auto *branch = dyn_cast<BranchInst>(end); branch && branch->isConditional())
+      get(block).condition = add(branch->getCondition());
+    if (auto *choice = dyn_cast<SwitchInst>(end)) {
+      get(block).condition = add(choice->getCondition());
+      for (auto each : choice->cases())
+        get(block).cases.push_back(each.getCaseValue()->getSExtValue());
+    }
+    setGuess(block, loops);
+  }
+  // In the order of the instructions, which follows that of dependences.
+  for (const BasicBlock &block : function)
+    for (const Instruction &op : block)
+      if (auto found = values.find(&op); found != values.end() && !isa<PHINode>(op))
+        get(block).values.push_back(found->second);
+}
+
+//===----------------------------------------------------------------------===//
+// Latencies
+//===----------------------------------------------------------------------===//
+
+/// Loads, and what hands them on to other blocks.
+class PendingValues {
+public:
+  explicit PendingValues(const Function &function) {
+    for (const BasicBlock *block : ReversePostOrderTraversal<const Function *>(&function))
+      for (const Instruction &op : *block)
+        if (isPending(op))
+          pending.insert(&op);
+  }
+  bool contains(const Value *value) const { return pending.contains(value); }
+
+  static bool isLoad(const Instruction &op) {
+    auto *load = dyn_cast<LoadInst>(&op);
+    return load && load->getPointerAddressSpace() == kGlobalSpace;
+  }
+  /// True if an instruction only hands a value on.
+  static bool forwards(const Instruction &op) {
+    return isa<PHINode, BitCastInst, ExtractElementInst, ExtractValueInst, InsertElementInst,
+               InsertValueInst>(op);
+  }
+
+private:
+  bool isPending(const Instruction &op) const {
+    if (isLoad(op))
+      return true;
+    if (!forwards(op))
+      return false;
+    // A phi may take a value of a block behind, which this order has not seen.
+    return any_of(op.operands(), [&](const Use &use) {
+      auto *from = dyn_cast<Instruction>(use);
+      return from && (pending.contains(from) || isLoad(*from));
+    });
+  }
+  DenseSet<const Value *> pending;
+};
+
+/// The cycles in which a warp's instructions issue, each in the first free ones from when it is
+/// ready.
+class IssueSlots {
+public:
+  /// Takes `count` cycles from `ready` on; returns the last one.
+  double take(double ready, double count) {
+    left += count; // fractions add up
+    double at = ready;
+    for (; left >= 1; left -= 1) {
+      size_t slot = find(static_cast<size_t>(at));
+      next[slot] = slot + 1;
+      at = static_cast<double>(slot);
+    }
+    return at;
+  }
+
+private:
+  size_t find(size_t slot) {
+    while (next.size() <= slot + 1)
+      next.push_back(next.size());
+    size_t free = slot;
+    while (next[free] != free) {
+      free = next[free];
+      while (next.size() <= free + 1)
+        next.push_back(next.size());
+    }
+    while (next[slot] != free && slot != free)
+      slot = std::exchange(next[slot], free);
+    return free;
+  }
+  std::vector<size_t> next; ///< the next free one, or one before it
+  double left = 0;
+};
+
+/// The cycles that a warp's scheduler is busy with an instruction.
+double getIssueCycles(const ResourceUse &use, const GPUMachine &machine, int64_t integerRate) {
+  constexpr double kSchedulers = GPUMachine::kWarpsOfWarpgroup;
+  auto cycles = [&](Resource resource, int64_t lanes) {
+    return use[resource] * GPUMachine::kWarpSize * kSchedulers / double(lanes);
+  };
+  return std::max({use[Resource::Issue], cycles(Resource::Integers, integerRate),
+                   cycles(Resource::Floats, machine.f32Rate),
+                   cycles(Resource::Functions, machine.functionRate)});
+}
+
+/// How many warps of a scheduler execute a block at the same time. Warps of a loop in which all
+/// meet at a barrier do, and those of a kernel without roles of warps. Where warps wait for each
+/// other's copies alone, one computes while another one's dots are under way.
+class WarpShares {
+public:
+  explicit WarpShares(const Function &function)
+      : dominators(const_cast<Function &>(function)), loops(dominators) {
+    Attribute attribute = function.getFnAttribute("nvvm.reqntid");
+    unsigned number = 0;
+    if (attribute.isValid() &&
+        !attribute.getValueAsString().split(',').first.getAsInteger(10, number))
+      all = std::max(1.0, double(number) / (GPUMachine::kWarpSize * GPUMachine::kWarpsOfWarpgroup));
+    for (const BasicBlock &block : function) {
+      bool meets = false;
+      for (const Instruction &op : block) {
+        auto *call = dyn_cast<CallInst>(&op);
+        if (!call)
+          continue;
+        meets |= call->getIntrinsicID() == Intrinsic::nvvm_barrier_cta_sync_aligned_all;
+        if (call->isInlineAsm())
+          hasRoles |=
+              cast<InlineAsm>(call->getCalledOperand())->getAsmString().contains("try_wait");
+      }
+      for (const Loop *loop = loops.getLoopFor(&block); meets && loop; loop = loop->getParentLoop())
+        meeting.insert(loop);
+    }
+  }
+
+  double get(const BasicBlock &block) const {
+    const Loop *loop = loops.getLoopFor(&block);
+    return !hasRoles || (loop && meeting.contains(loop)) ? all : 1;
+  }
+
+private:
+  DominatorTree dominators;
+  LoopInfo loops;
+  DenseSet<const Loop *> meeting;
+  double all = 1; ///< of the block's warps
+  bool hasRoles = false;
+};
+
+/// True if an instruction of a block needs a load's value there, perhaps through instructions that
+/// hand it on.
+bool isAwaited(const Instruction &load) {
+  SmallVector<const Instruction *> work{&load};
+  while (!work.empty())
+    for (const User *user : work.pop_back_val()->users()) {
+      auto *other = cast<Instruction>(user);
+      if (other->getParent() != load.getParent() || isa<PHINode>(other))
+        continue;
+      if (!PendingValues::forwards(*other))
+        return true;
+      work.push_back(other);
+    }
+  return false;
+}
+
+/// Sums up the work of a block, and lets a warp execute it beside `share` - 1 others of its
+/// scheduler that do the same.
+void sumUp(const BasicBlock &block, WorkOfInstructions &works, const PendingValues &pending,
+           const GPUMachine &machine, double share, SkeletonBlock &result) {
+  int64_t integerRate = LaunchRates::get(machine).integerRate;
+  DenseMap<const Value *, double> ready;
+  IssueSlots slots;
+  double floor = 0, longest = 0;
+  for (const Instruction &op : block) {
+    InstructionWork work = works.get(op);
+    result.work.add(work.use);
+    double read = work.use[Resource::Read], written = work.use[Resource::Written];
+    if (read > 0 || written > 0) {
+      auto &bytes = result.traffic[work.base];
+      bytes.first += read;
+      bytes.second += written;
+    }
+    if (isa<PHINode>(op))
+      continue;
+    double begin = 0;
+    for (const Use &use : op.operands()) {
+      auto *from = dyn_cast<Instruction>(use);
+      if (!from)
+        continue;
+      if (from->getParent() == &block && !isa<PHINode>(from))
+        begin = std::max(begin, ready.lookup(from));
+      else if (pending.contains(from) && !PendingValues::forwards(op))
+        result.waitsForPending = true;
+    }
+    if (op.mayHaveSideEffects() || op.mayReadFromMemory())
+      begin = std::max(begin, floor);
+    if (work.isBarrier)
+      begin = std::max(begin, longest);
+    double issued = slots.take(begin, share * getIssueCycles(work.use, machine, integerRate));
+    double end = issued + work.latency * (work.use[Resource::Tensor] > 0 ? share : 1);
+    if (work.isBarrier)
+      floor = end;
+    ready[&op] = end;
+    if (work.isGlobalLoad && !isAwaited(op))
+      result.pending = std::max(result.pending, end);
+    else
+      longest = std::max(longest, end);
+  }
+  result.latency = longest;
+}
+
+} // namespace
+
+KernelSkeleton tessera::countWork(const Function &function, const GPUMachine &machine,
+                                  function_ref<int64_t(unsigned)> getBoxBytes) {
+  KernelSkeleton skeleton;
+  SkeletonBuilder builder(function, skeleton);
+  builder.build();
+  WorkOfInstructions works(function, machine, getBoxBytes);
+  PendingValues pending(function);
+  WarpShares shares(function);
+  for (const BasicBlock &block : function)
+    sumUp(block, works, pending, machine, shares.get(block), builder.get(block));
+  return skeleton;
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Machine/KernelSkeleton.h"
+
+#include "gtest/gtest.h"
+
+#include <cmath>
+
+using namespace tessera;
+
+namespace {
+
+using Op = SkeletonValue::Op;
+
+/// for (i = 0; i < argument 0; i += step) of 10 cycles and 4 instructions an iteration, and 100
+/// cycles before it. `count` may be another leaf.
+KernelSkeleton makeLoop(int64_t step, SkeletonValue count = {Op::Argument, 32, 0, {-1, -1, -1}}) {
+  KernelSkeleton skeleton;
+  skeleton.values = {
+      {Op::Constant, 32, 0, {-1, -1, -1}},
+      {Op::Constant, 32, step, {-1, -1, -1}},
+      count,
+      {Op::Phi, 32, 0, {-1, -1, -1}},
+      {Op::Add, 32, 0, {3, 1, -1}},
+      {Op::SLt, 1, 32, {4, 2, -1}},
+  };
+  skeleton.blocks.resize(3);
+  SkeletonBlock &entry = skeleton.blocks[0], &loop = skeleton.blocks[1];
+  entry.values = {0, 1, 2};
+  entry.successors = {1};
+  entry.latency = 100;
+  loop.phis = {{3, {{0, 0}, {1, 4}}}};
+  loop.values = {4, 5};
+  loop.condition = 5;
+  loop.successors = {1, 2};
+  loop.guess = 0;
+  loop.isGuessedLoop = true;
+  loop.latency = 10;
+  loop.work[Resource::Issue] = 4;
+  loop.traffic[1] = {128, 0};
+  return skeleton;
+}
+
+LaunchSizes getSizes(std::optional<int64_t> argument, int64_t threads = 32,
+                     std::array<int64_t, 3> grid = {1, 1, 1}) {
+  return {grid, threads, {argument}};
+}
+
+TEST(KernelSkeletonTest, LoopsRunAsOftenAsTheArgumentSays) {
+  ProgramWork work = makeLoop(64).walk(getSizes(4096));
+  EXPECT_EQ(work.use[Resource::Issue], 64 * 4);
+  EXPECT_EQ(work.latency, 100 + 64 * 10);
+  EXPECT_EQ(work.traffic[1].first, 64 * 128);
+  EXPECT_TRUE(work.isCertain);
+  // Each warp issues its own instructions; the program takes as long as one.
+  work = makeLoop(64).walk(getSizes(4096, /*threads=*/128));
+  EXPECT_EQ(work.use[Resource::Issue], 4 * 64 * 4);
+  EXPECT_EQ(work.latency, 100 + 64 * 10);
+}
+
+TEST(KernelSkeletonTest, ProgramsOfTheGridDiffer) {
+  // Program i has i iterations, at least one: of 0 to 9 that is 4.6 on average.
+  KernelSkeleton triangle = makeLoop(1, {Op::ProgramId, 32, 0, {-1, -1, -1}});
+  ProgramWork work = triangle.walk(getSizes(0, 32, {10, 1, 1}));
+  EXPECT_NEAR(work.use[Resource::Issue], 4.6 * 4, 1e-9);
+  EXPECT_NEAR(work.longest, 100 + 9 * 10, 1e-9);
+  // A walk samples a large grid.
+  work = triangle.walk(getSizes(0, 32, {1000, 1, 1}));
+  EXPECT_NEAR(work.use[Resource::Issue], 500 * 4, 20);
+}
+
+TEST(KernelSkeletonTest, UnknownLoopsAreGuessed) {
+  ProgramWork work = makeLoop(1).walk(getSizes(std::nullopt));
+  EXPECT_FALSE(work.isCertain);
+  EXPECT_EQ(work.use[Resource::Issue], KernelSkeleton::kGuessedIterations * 4);
+}
+
+TEST(KernelSkeletonTest, EndlessLoopsEnd) {
+  ProgramWork work = makeLoop(0).walk(getSizes(1));
+  EXPECT_FALSE(work.isCertain);
+  EXPECT_LE(work.use[Resource::Issue], KernelSkeleton::kMaxVisits * 4);
+}
+
+TEST(KernelSkeletonTest, LoadsOfTheNextIterationOverlap) {
+  KernelSkeleton skeleton = makeLoop(1);
+  skeleton.blocks[1].pending = 500;
+  ProgramWork early = skeleton.walk(getSizes(8));
+  EXPECT_EQ(early.latency, 100 + 7 * 10 + 500); // nobody waits before the end
+  skeleton.blocks[1].waitsForPending = true;
+  EXPECT_EQ(skeleton.walk(getSizes(8)).latency, 100 + 8 * 500);
+}
+
+TEST(KernelSkeletonTest, SwitchesOfWarps) {
+  KernelSkeleton skeleton;
+  skeleton.values = {{Op::ThreadId, 32, 0, {-1, -1, -1}},
+                     {Op::Constant, 32, 5, {-1, -1, -1}},
+                     {Op::LShr, 32, 0, {0, 1, -1}}};
+  skeleton.blocks.resize(4);
+  skeleton.blocks[0].values = {0, 1, 2};
+  skeleton.blocks[0].condition = 2;
+  skeleton.blocks[0].successors = {1, 2, 3};
+  skeleton.blocks[0].cases = {1, 3};
+  for (unsigned i = 1; i < 4; ++i)
+    skeleton.blocks[i].work[Resource::Issue] = std::pow(10, i);
+  // Warps 0 and 2, 1, 3.
+  EXPECT_EQ(skeleton.walk({{1, 1, 1}, 128, {}}).use[Resource::Issue], 10 + 10 + 100 + 1000);
+}
+
+TEST(KernelSkeletonTest, TextIsReadBack) {
+  KernelSkeleton skeleton = makeLoop(64);
+  skeleton.blocks[1].pending = 12.5;
+  std::string text = skeleton.print();
+  std::optional<KernelSkeleton> read = KernelSkeleton::parse(text);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->print(), text);
+  EXPECT_EQ(read->walk(getSizes(640)).latency, skeleton.walk(getSizes(640)).latency);
+  for (llvm::StringRef bad : {"", "[]", "[[],[]]", "{}", "[[],[[]]]", "[[[99,32,0,-1,-1,-1]],[]]"})
+    EXPECT_FALSE(KernelSkeleton::parse(bad)) << bad.str();
+  // A value that is none of the list, and a block.
+  size_t place = text.find("[4,32,0,") == std::string::npos ? text.find(",3,1,-1]") : 0;
+  ASSERT_NE(place, std::string::npos);
+  std::string damaged = text;
+  damaged.replace(text.find(",3,1,-1]"), 8, ",9,1,-1]");
+  EXPECT_FALSE(KernelSkeleton::parse(damaged));
+}
+
+} // namespace

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "tessera/Target/NVPTX/KernelWork.h"
+
+#include "tessera/Machine/LaunchRates.h"
+
+#include "llvm/AsmParser/Parser.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/SourceMgr.h"
+#include <gtest/gtest.h>
+
+using namespace llvm;
+using namespace tessera;
+
+namespace {
+
+KernelSkeleton count(const std::string &body,
+                     const std::string &arguments = "ptr addrspace(1) %p") {
+  LLVMContext context;
+  SMDiagnostic error;
+  std::string text = R"(
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
+declare float @llvm.nvvm.ex2.approx.ftz.f(float)
+declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
+define ptx_kernel void @k()" +
+                     arguments + ") {\n" + body + "}\n";
+  std::unique_ptr<Module> module = parseAssemblyString(text, error, context);
+  EXPECT_TRUE(module) << error.getMessage().str();
+  return module ? countWork(*module->getFunction("k"), *GPUMachine::find("sm_90a"),
+                            [](unsigned) -> int64_t { return 16384; })
+                : KernelSkeleton();
+}
+
+/// A load of `type` by each lane, `stride` bytes apart.
+ResourceUse load(int stride, const std::string &type, const std::string &space) {
+  return count("%t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n%o = mul i32 %t, " +
+                   std::to_string(stride) + "\n%a = getelementptr i8, ptr addrspace(" + space +
+                   ") %p, i32 %o\n%x = load " + type + ", ptr addrspace(" + space +
+                   ") %a\nret void\n",
+               "ptr addrspace(" + space + ") %p")
+      .blocks[0]
+      .work;
+}
+
+TEST(KernelWorkTest, AccessesMoveSectors) {
+  EXPECT_EQ(load(4, "float", "1")[Resource::Read], 128);
+  EXPECT_EQ(load(4, "float", "1")[Resource::Global], 1);
+  EXPECT_EQ(load(16, "<4 x float>", "1")[Resource::Read], 512);
+  // Each lane has a sector of its own, and a line.
+  EXPECT_EQ(load(4096, "float", "1")[Resource::Read], 32 * 32);
+  EXPECT_EQ(load(4096, "float", "1")[Resource::Global], 32);
+  EXPECT_EQ(load(0, "float", "1")[Resource::Read], 32);
+}
+
+TEST(KernelWorkTest, BankConflictsAreWavefronts) {
+  EXPECT_EQ(load(4, "float", "3")[Resource::Shared], 1);
+  EXPECT_EQ(load(0, "float", "3")[Resource::Shared], 1);
+  EXPECT_EQ(load(8, "float", "3")[Resource::Shared], 2);
+  EXPECT_EQ(load(128, "float", "3")[Resource::Shared], 32);
+  EXPECT_EQ(load(132, "float", "3")[Resource::Shared], 1);
+  EXPECT_EQ(load(16, "<4 x float>", "3")[Resource::Shared], 4);
+}
+
+TEST(KernelWorkTest, LoopsOfArguments) {
+  KernelSkeleton skeleton = count(R"(
+entry:
+  %first = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+  %step = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
+  br label %loop
+loop:
+  %i = phi i32 [%first, %entry], [%next, %loop]
+  %s = phi float [0.0, %entry], [%e, %loop]
+  %e = call float @llvm.nvvm.ex2.approx.ftz.f(float %s)
+  %next = add i32 %i, %step
+  %c = icmp slt i32 %next, %n
+  br i1 %c, label %loop, label %end
+end:
+  store float %e, ptr addrspace(1) %p
+  ret void
+)",
+                                  "ptr addrspace(1) %p, i32 %n");
+  ProgramWork work = skeleton.walk({{10, 1, 1}, 64, {std::nullopt, 1000}});
+  EXPECT_TRUE(work.isCertain);
+  EXPECT_NEAR(work.use[Resource::Functions], 2 * 100, 1e-9); // of two warps
+  EXPECT_GT(work.latency, 100 * 20);
+  EXPECT_NEAR(work.traffic[0].second, 2 * 32, 1e-9);
+}
+
+TEST(KernelWorkTest, WarpsTakeTheirOwnBranches) {
+  KernelSkeleton skeleton = count(R"(
+  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %c = icmp ult i32 %t, 32
+  br i1 %c, label %one, label %end
+one:
+  call void asm sideeffect "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {$0}, $1, $2, p, 1, 1, 0, 0;", "f,l,l"(float 0.0, i64 0, i64 0)
+  br label %end
+end:
+  ret void
+)");
+  ProgramWork work = skeleton.walk({{1, 1, 1}, 128, {}});
+  // A quarter of 64 * 128 * 16 multiply-adds, at 2048 in a cycle.
+  EXPECT_EQ(work.use[Resource::Tensor], 16);
+}
+
+TEST(KernelWorkTest, BarriersOrderAndLoadsOverlap) {
+  auto latency = [](const std::string &between) {
+    return count("%a = getelementptr i8, ptr addrspace(1) %p, i32 4096\n"
+                 "%x = load float, ptr addrspace(1) %p\n%u = fadd float %x, 1.0\n" +
+                 between +
+                 "%y = load float, ptr addrspace(1) %a\n%v = fadd float %u, %y\n"
+                 "store float %v, ptr addrspace(1) %p\nret void\n")
+        .blocks[0]
+        .latency;
+  };
+  double memory = LaunchRates::get(*GPUMachine::find("sm_90a")).latencies.memory;
+  EXPECT_LT(latency(""), 1.2 * memory);
+  EXPECT_GT(latency("call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)\n"), 2 * memory);
+}
+
+TEST(KernelWorkTest, LoadsForOtherBlocksArePending) {
+  KernelSkeleton skeleton = count(R"(
+  %x = load float, ptr addrspace(1) %p
+  br label %next
+next:
+  %y = fadd float %x, 1.0
+  store float %y, ptr addrspace(1) %p
+  ret void
+)");
+  EXPECT_LT(skeleton.blocks[0].latency, 50);
+  EXPECT_GT(skeleton.blocks[0].pending, 400);
+  EXPECT_TRUE(skeleton.blocks[1].waitsForPending);
+  EXPECT_GT(skeleton.walk({{1, 1, 1}, 32, {}}).latency, 400);
+}
+
+} // namespace
