@@ -396,24 +396,45 @@ static int countPrograms(const KernelMetadata &metadata) {
   return taken ? GPUMachine::kRegisters / taken : 0;
 }
 
+/// True if so many programs may share an SM, but for their registers.
+static bool mayShare(int programs, const KernelMetadata &metadata, const GPUMachine &machine) {
+  int threads = GPUMachine::kWarpSize * metadata.numWarps;
+  return threads * programs <= static_cast<int>(machine.maxThreadsOfSM) &&
+         metadata.sharedBytes <= machine.getSharedBytes(programs);
+}
+
+/// One more program an SM, if each thread gives up some of its registers. Nothing if that takes too
+/// many registers, or if other resources are exhausted. A second program is worth a quarter of the
+/// registers, since a single one stalls at each of its barriers. A third or fourth is worth an
+/// eighth, and further ones hide little latency.
+static SmallVector<int> findOneMoreProgram(const KernelMetadata &metadata,
+                                           const GPUMachine &machine) {
+  constexpr int kMaxPrograms = 4;
+  int threads = GPUMachine::kWarpSize * metadata.numWarps, programs = countPrograms(metadata) + 1;
+  if (programs < 2 || programs > kMaxPrograms || !mayShare(programs, metadata, machine))
+    return {};
+  int given = metadata.numRegisters - GPUMachine::getRegisters(threads * programs);
+  if (given > metadata.numRegisters / (programs == 2 ? 4 : 8))
+    return {};
+  return {programs};
+}
+
 /// Numbers of programs an SM that are worth fewer registers a thread, the most promising first.
 /// That is as many as fit if a thread gives up half of its registers, then one more than now. From
 /// 48 warps an SM on, further ones hide little latency.
 static SmallVector<int> findDenserPrograms(const KernelMetadata &metadata,
                                            const GPUMachine &machine) {
   constexpr int kMaxWarps = 48;
-  int threads = GPUMachine::kWarpSize * metadata.numWarps;
-  int now = countPrograms(metadata);
+  int threads = GPUMachine::kWarpSize * metadata.numWarps, now = countPrograms(metadata);
   auto fits = [&](int programs) {
-    return metadata.numWarps * (programs - 1) < kMaxWarps &&
-           threads * programs <= static_cast<int>(machine.maxThreadsOfSM) &&
-           metadata.sharedBytes <= machine.getSharedBytes(programs);
+    return now != 0 && metadata.numWarps * (programs - 1) < kMaxWarps &&
+           mayShare(programs, metadata, machine);
   };
   SmallVector<int> found;
-  for (int programs = now + 1; now != 0 && fits(programs); ++programs)
+  for (int programs = now + 1; fits(programs); ++programs)
     if (2 * GPUMachine::getRegisters(threads * programs) >= metadata.numRegisters)
       found = {programs};
-  if (now != 0 && fits(now + 1) && !llvm::is_contained(found, now + 1))
+  if (fits(now + 1) && !llvm::is_contained(found, now + 1))
     found.push_back(now + 1);
   return found;
 }
@@ -462,19 +483,25 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
       readRegisters(assembled);
   }
   // More programs may fit if ptxas saves registers, which it does only under a limit. Kernels with
-  // dots are excluded: their registers are accumulators, and ptxas takes long to spill some.
+  // wgmma are excluded: their registers are accumulators, and ptxas takes long to spill some.
   if (metadata.spillBytes != 0 || options.maxRegisters || !getDotPlaces(metadata.remarks).empty() ||
       findRaisedRegisters(ptx) != 0)
     return assembled;
-  bool hasFewWarps = countPrograms(metadata) * metadata.numWarps < kFewWarps;
-  for (int more : findDenserPrograms(metadata, target.machine)) {
+  bool isBound = needsRegisters(ptx);
+  SmallVector<int> candidates;
+  if (!isBound)
+    candidates = findDenserPrograms(metadata, target.machine);
+  else if (programs == 0)
+    candidates = findOneMoreProgram(metadata, target.machine);
+  bool maySpill = !isBound && countPrograms(metadata) * metadata.numWarps < kFewWarps;
+  for (int more : candidates) {
     if (failed != 0 && more >= failed)
       continue;
     std::string denser = ptx;
     setProgramsPerSM(denser, more);
     PtxasResult limited = runPtxas(denser, assembler);
     readRegisters(limited);
-    if (metadata.spillBytes <= (hasFewWarps ? kMaxSpilledBytes : 0)) {
+    if (metadata.spillBytes <= (maySpill ? kMaxSpilledBytes : 0)) {
       ptx = std::move(denser);
       return limited;
     }

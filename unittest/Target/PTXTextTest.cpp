@@ -23,6 +23,18 @@ constexpr const char *kKernel = R"(.version 8.0
 }
 )";
 
+TEST(PTXText, LoopsThatOnlyLoadNeedRegisters) {
+  std::string loop = "$L__BB0_1:\n\tld.global.b32 %r1, [%rd1];\n\tadd.f32 %f1, %f1, %f2;\n";
+  std::string back = "\t@%p1 bra \t$L__BB0_1;\n";
+  EXPECT_TRUE(needsRegisters(loop + back));
+  for (const char *other : {"\tst.global.b32 [%rd1], %r1;\n", "\tbar.sync 0;\n",
+                            "\tshfl.sync.bfly.b32 %r1, %r2, 1, 31, -1;\n"})
+    EXPECT_FALSE(needsRegisters(loop + other + back));
+  EXPECT_FALSE(needsRegisters("\t@%p1 bra \t$L__BB0_1;\n" + loop)) << "a branch forwards";
+  EXPECT_TRUE(needsRegisters("\tcp.async.cg.shared.global [%r1], [%rd1], 16;\n"));
+  EXPECT_FALSE(needsRegisters("\tld.global.b32 %r1, [%rd1];\n"));
+}
+
 TEST(PTXText, ProgramsPerSMAreSetWithoutANewLine) {
   std::string ptx = kKernel;
   EXPECT_EQ(getProgramsPerSM(ptx), 0);

@@ -4,6 +4,7 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 
 #include <algorithm>
 #include <tuple>
@@ -46,6 +47,39 @@ void tessera::limitRegisters(std::string &ptx, int registers) {
     rest = others;
   }
   ptx = std::move(limited);
+}
+
+/// True if a loop loads, and neither stores, nor waits for other threads.
+static bool isStreaming(ArrayRef<StringRef> lines) {
+  auto has = [&](StringRef word) {
+    return llvm::any_of(lines, [&](StringRef line) { return line.contains(word); });
+  };
+  return has("ld.global") && !has("st.global") && !has("st.shared") && !has("shfl.sync") &&
+         !has("bar.") && !has("barrier") && !has("atom.") && !has("red.");
+}
+
+bool tessera::needsRegisters(StringRef ptx) {
+  if (ptx.contains("cp.async") || ptx.contains("mma"))
+    return true;
+  SmallVector<StringRef> lines;
+  ptx.split(lines, '\n');
+  StringMap<size_t> labels;
+  for (size_t at = 0; at < lines.size(); ++at) {
+    StringRef line = lines[at].trim();
+    if (line.starts_with("$") && line.ends_with(":")) {
+      labels[line.drop_back()] = at;
+      continue;
+    }
+    size_t branch = line.find("bra");
+    if (branch == StringRef::npos)
+      continue;
+    StringRef target = line.substr(line.rfind('$')).rtrim(';');
+    auto begin = labels.find(target);
+    if (begin != labels.end() &&
+        isStreaming(ArrayRef(lines).slice(begin->second, at - begin->second)))
+      return true;
+  }
+  return false;
 }
 
 int tessera::findRaisedRegisters(StringRef ptx) {

@@ -24,6 +24,10 @@ void setProgramsPerSM(std::string &ptx, int programs);
 /// ptxas would ignore such a limit on its command line where it contradicts `.reqntid`.
 void limitRegisters(std::string &ptx, int registers);
 
+/// True if registers hold what later work needs: accumulators of tensor cores, or loads in flight
+/// over iterations, by cp.async or in a loop that only loads and computes.
+bool needsRegisters(llvm::StringRef ptx);
+
 /// The most registers that a warp gives itself by setmaxnreg.inc; 0 if none does.
 int findRaisedRegisters(llvm::StringRef ptx);
 
