@@ -9,7 +9,7 @@
 using namespace mlir;
 using namespace tessera;
 
-static bool isMaximum(Operation *op) {
+static bool isLargerOf(Operation *op) {
   return isa_and_nonnull<arith::MaxNumFOp, arith::MaximumFOp>(op);
 }
 
@@ -25,7 +25,7 @@ static bool isMaximumOf(tile::ReduceOp reduce, unsigned number) {
   Block &body = *reduce.getBody();
   unsigned count = reduce->getNumOperands();
   Operation *op = body.getTerminator()->getOperand(number).getDefiningOp();
-  if (!isMaximum(op) || op->getBlock() != &body)
+  if (!isLargerOf(op) || op->getBlock() != &body)
     return false;
   Value first = body.getArgument(number), second = body.getArgument(count + number);
   return (op->getOperand(0) == first && op->getOperand(1) == second) ||
@@ -42,7 +42,7 @@ static bool isAtLeast(Value large, Value small, std::optional<unsigned> axis, un
   Operation *op = large.getDefiningOp();
   if (!op || depth == kMaxDepth)
     return false;
-  if (isMaximum(op))
+  if (isLargerOf(op))
     return isAtLeast(op->getOperand(0), small, axis, depth + 1) ||
            isAtLeast(op->getOperand(1), small, axis, depth + 1);
   if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
