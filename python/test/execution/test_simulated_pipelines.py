@@ -310,3 +310,30 @@ def test_a_mask_ends_within_a_narrow_copy(rng, target):
     want = a.astype("i4") @ b.astype("i4")
     want[:, columns:] = 0
     np.testing.assert_array_equal(c, want)
+
+
+@tessera.jit
+def sum_in_memory(a_ptr, b_ptr, c_ptr, K, BK: tl.constexpr):
+    rows, inner = tl.arange(0, 64), tl.arange(0, BK)
+    for k in range(0, K, BK):
+        a = tl.load(a_ptr + rows[:, None] * K + k + inner[None, :])
+        b = tl.load(b_ptr + (k + inner)[:, None] * 64 + rows[None, :])
+        at = c_ptr + rows[:, None] * 64 + rows[None, :]
+        tl.store(at, tl.load(at) + tl.dot(a, b))
+
+
+def test_operands_pass_a_sum_in_memory(rng):
+    """The sum itself is loaded where it was."""
+    K = 160
+    a = rng.integers(-4, 5, (64, K)).astype("f2")
+    b = rng.integers(-4, 5, (K, 64)).astype("f2")
+    signature = "*fp16:16, *fp16:16, *fp32:16, i32:16, 32"
+    kernel = tessera.compile(sum_in_memory, signature, target="sm_80")
+    assert "async_copy" in kernel.asm["tilegpu"]
+    for seed in range(2):
+        c = np.ones((64, 64), "f4")
+        simulation = tessera.gpu.simulate(sum_in_memory, seed=seed)[(1,)](
+            a, b, c, K, BK=32, target="sm_80"
+        )
+        simulation.check()
+        np.testing.assert_array_equal(c, 1 + a.astype("f8") @ b.astype("f8"))

@@ -315,17 +315,25 @@ findObstacleByLaunch(scf::ForOp loop, ArrayRef<tile::LoadOp> loads, MemoryOrder 
   return std::nullopt;
 }
 
+static bool hasAny(const LaunchConditions &conditions) {
+  return !conditions.notNegative.empty() || !conditions.programBounds.empty() ||
+         conditions.mostPrograms != 0 || !conditions.apart.empty();
+}
+
+/// Other loads of the loop stay behind the stores before them.
 std::optional<TransportObstacle> AsyncTransport::findObstacle(scf::ForOp loop,
                                                               const TransportPlan &plan,
                                                               LaunchConditions &conditions) {
   if (Operation *obstacle = findObstacleInLoop(loop, order)) {
-    if (!assumeApart || !loop->getParentOfType<tile::FuncOp>().isKernel())
+    SmallVector<tile::LoadOp> copied =
+        llvm::map_to_vector(plan.copies, [](const PlannedCopy &copy) { return copy.load; });
+    if (auto found =
+            findObstacleByLaunch(loop, getEarlyLoads(loop, copied), order, analysis, conditions))
+      return found;
+    bool mayAsk = assumeApart && loop->getParentOfType<tile::FuncOp>().isKernel();
+    if (hasAny(conditions) && !mayAsk)
       return TransportObstacle{"it writes to memory, or orders accesses to it",
                                {{obstacle, "here"}}};
-    SmallVector<tile::LoadOp> loads;
-    loop.getBody()->walk([&](tile::LoadOp load) { loads.push_back(load); });
-    if (auto found = findObstacleByLaunch(loop, loads, order, analysis, conditions))
-      return found;
   }
   if (!getSmallStep(loop))
     return TransportObstacle{"its step is not a small constant", {}};
