@@ -29,6 +29,9 @@ namespace {
 constexpr int64_t kRows = AMXInstruction::kRows, kWords = AMXInstruction::kWords,
                   kWordBytes = AMXInstruction::kWordBytes;
 
+/// Words of k between those of a stream that are loaded and those that are fetched.
+constexpr int64_t kPrefetchWords = 64;
+
 /// The words of k in a panel of b. It takes half of the first-level cache; rows of a and of the
 /// result pass through.
 int64_t getPanelWords(const HostMachine &machine, int64_t columns) {
@@ -51,7 +54,8 @@ public:
     blockColumns = std::min<int64_t>(columnTiles, rowTiles == 1 ? 4 : 2);
     depth = std::min(words, getPanelWords(machine, blockColumns));
     // Words that are read once need not stay in the cache.
-    if (panels && rowTiles <= blockRows)
+    isStreamed = panels && rowTiles <= blockRows;
+    if (isStreamed)
       depth = words;
   }
 
@@ -104,8 +108,19 @@ private:
     }
     Value address =
         panels->getAddress(b, loc, add(word, packedWord), times(add(column, offset), kWords));
-    auto pointer = LLVM::LLVMPointerType::get(b.getContext());
-    loadTile(tile, LLVM::IntToPtrOp::create(b, loc, pointer, address), panels->wordBytes);
+    auto type = LLVM::LLVMPointerType::get(b.getContext());
+    Value pointer = LLVM::IntToPtrOp::create(b, loc, type, address);
+    loadTile(tile, pointer, panels->wordBytes);
+    if (!isStreamed)
+      return;
+    // A panel goes on behind this dot's words, where the next iteration of a loop reads.
+    Value distance = arith::ConstantIntOp::create(b, loc, kPrefetchWords, 64);
+    distance = arith::MulIOp::create(b, loc, distance, panels->wordBytes);
+    Value line = advance(pointer, distance);
+    for (int64_t i = 0; i < kWords; ++i) {
+      LLVM::Prefetch::create(b, loc, line, /*rw=*/0, /*hint=*/3, /*cache=*/1);
+      line = advance(line, panels->wordBytes);
+    }
   }
 
   //===-- The loops -------------------------------------------------------===//
@@ -211,6 +226,7 @@ private:
   const PackedPanels *panels; ///< of b; null: it is packed here
   int64_t steps;              ///< elements of a word
   int64_t M;
+  bool isStreamed;                      ///< words of b are read once, from memory
   int64_t rowTiles, columnTiles, words; ///< of the dot
   int64_t blockRows, blockColumns;      ///< of a block, in registers
   int64_t depth;                        ///< words of k that are packed at a time
