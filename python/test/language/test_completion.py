@@ -37,7 +37,7 @@ KERNEL = """
 """
 
 COMPILED = """
-    asm function hash launch launch_metadata metadata n_regs n_spills name num_stages num_warps remarks run shared src stages
+    asm estimate function hash launch launch_metadata metadata n_regs n_spills name num_stages num_warps remarks run shared src stages
 """
 
 TUNED = """
