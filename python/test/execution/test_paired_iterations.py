@@ -106,7 +106,7 @@ def compile_gradients(**options):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("BM, rows", [(16, 32), (32, 64), (64, 64)])
+@pytest.mark.parametrize("BM, rows", [(16, 64), (32, 64), (64, 64)])
 def test_few_rows_are_paired(BM, rows):
     kernel = compile_gradients(BM=BM)
     assert count_rows(kernel) == [rows]

@@ -247,10 +247,10 @@ std::optional<std::string> IterationPairing::getCondition() const {
   }
   Value last = of.getUpperBound();
   bool isFromZero = matchPattern(of.getLowerBound(), m_ConstantInt(&lower)) && lower.isZero();
-  // The quotient of a number by c is even if the number is a multiple of 2 c.
+  // The quotient of a number by c is a multiple of n if the number is one of n c.
   auto quotient = last.getDefiningOp<DivIntOp>();
-  if (isFromZero && step.isOne() && quotient &&
-      matchPattern(quotient.getRhs(), m_ConstantInt(&divisor)) && divisor.isStrictlyPositive()) {
+  if (isFromZero && quotient && matchPattern(quotient.getRhs(), m_ConstantInt(&divisor)) &&
+      divisor.isStrictlyPositive()) {
     last = quotient.getLhs();
     pair *= divisor.getSExtValue();
   }
@@ -385,20 +385,23 @@ struct PairIterationsPass
     SmallVector<Attribute> bounds;
     if (auto known = kernel->getAttrOfType<ArrayAttr>(kProgramBoundsAttr))
       llvm::append_range(bounds, known);
-    for (scf::ForOp loop : loops)
-      while (loop) {
+    for (scf::ForOp loop : loops) {
+      // The condition of pairs of pairs implies that of pairs.
+      std::string known;
+      while (true) {
         IterationPairing pairing(loop);
-        loop = nullptr;
         std::optional<std::string> condition;
         if (pairing.plan(mostColumns, mostBytes))
           condition = pairing.getCondition();
         if (!condition)
-          continue;
-        auto bound = StringAttr::get(&getContext(), *condition);
-        if (!condition->empty() && !llvm::is_contained(bounds, bound))
-          bounds.push_back(bound);
+          break;
+        known = *condition;
         loop = pairing.apply();
       }
+      auto bound = StringAttr::get(&getContext(), known);
+      if (!known.empty() && !llvm::is_contained(bounds, bound))
+        bounds.push_back(bound);
+    }
     if (!bounds.empty())
       kernel->setAttr(kProgramBoundsAttr, ArrayAttr::get(&getContext(), bounds));
   }
