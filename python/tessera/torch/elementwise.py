@@ -242,7 +242,7 @@ def call(op: Operator, args: Sequence[Any], out: Any, kinds: str = "") -> Any:
     """A call that torch traces or transforms."""
     if torch.compiler.is_compiling():
         op.prepare()
-    kinds = kinds or kinds_of(op.scalar, "torch", args)
+    kinds = kinds or kinds_of(op.scalar, "torch", [1 if _is_open(arg) else arg for arg in args])
     if torch.compiler.is_compiling() or count_modes() > 0 or not _are_plain(args):
         arrays, numbers, constants = _packed(args, kinds)
         if op.operator is None:
@@ -644,16 +644,32 @@ def _letter(number: Any) -> str:
     return "i" if isinstance(number, (int, torch.SymInt)) else "f"
 
 
+def _is_open(number: Any) -> bool:
+    """True for a number that is computed from a shape, and has no value yet: to ask for it fixes the shape."""
+    return isinstance(number, (torch.SymInt, torch.SymFloat))
+
+
 def unpacked(
-    arrays: Sequence[Any], numbers: Sequence[Any], kinds: str, constants: str
+    arrays: Sequence[Any],
+    numbers: Sequence[Any],
+    kinds: str,
+    constants: str,
+    has_values: bool = True,
 ) -> tuple[list[Any], str]:
-    """The arguments, and their kinds as `Planned` has them."""
+    """The arguments, and their kinds as `Planned` has them.
+
+    Numbers without values yet stay what they are, or are 1 if values do not matter.
+    """
     tensors, scalars, others = iter(arrays), iter(numbers), iter(ast.literal_eval(constants))
     types = {"b": bool, "i": int, "f": float}
     args = []
     for kind in kinds:
         if kind in types:
-            args.append(types[kind](next(scalars)))
+            number = next(scalars)
+            if _is_open(number):
+                args.append(number if has_values else types[kind](1))
+            else:
+                args.append(types[kind](number))
         else:
             args.append(next(others) if kind == "c" else next(tensors))
     return args, re.sub("[bif]", "n", kinds)
@@ -694,7 +710,7 @@ def _make_operator(op: Operator) -> Any:
         return _run_plainly(op, arrays, numbers, kinds, constants)
 
     def fake(arrays: Any, numbers: Any, kinds: str, constants: str) -> Any:
-        return make_fake(op, *unpacked(arrays, numbers, kinds, constants))
+        return make_fake(op, *unpacked(arrays, numbers, kinds, constants, False))
 
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         arrays, ctx.numbers, ctx.kinds, ctx.constants = inputs
@@ -734,7 +750,7 @@ def _make_operator_of_recipes() -> Any:
         return [found] if isinstance(found, torch.Tensor) else list(found)
 
     def fake(arrays: Any, numbers: Any, kinds: str, constants: str, recipe: str) -> Any:
-        found = make_fake(find(recipe), *unpacked(arrays, numbers, kinds, constants))
+        found = make_fake(find(recipe), *unpacked(arrays, numbers, kinds, constants, False))
         return [found] if isinstance(found, torch.Tensor) else list(found)
 
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:

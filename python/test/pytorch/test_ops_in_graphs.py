@@ -49,3 +49,17 @@ def test_enable_leaves_graphs_to_their_compiler(first) -> None:
         plain = torch.tanh(x)
     assert used.taken == {"tanh": 1} and not used.refused
     torch.testing.assert_close([*found, plain], [expected, expected, x.tanh()])
+
+
+def test_numbers_that_are_computed_from_shapes() -> None:
+    """They have no value while a graph of any shape is made, and none is fixed by a look at it."""
+
+    def run(x):
+        return ops.leaky_relu(ops.leaky_relu(x, 1 / x.shape[0]).sin(), float(x.shape[1])).sum()
+
+    compiled = torch.compile(run, backend="tessera", fullgraph=True, dynamic=True)
+    for shape, stance in (((4, 5), "default"), ((7, 3), "fail_on_recompile")):
+        x = torch.randn(shape, requires_grad=True)
+        with torch.compiler.set_stance(stance):
+            found = [torch.autograd.grad(function(x), x)[0] for function in (compiled, run)]
+        torch.testing.assert_close(*found)
