@@ -115,7 +115,8 @@ def test_rows_of_capabilities():
     assert find_for_capability(7, 5) is None
 
 
-WORK = {work.name: work for work in list_work()}
+# The larger tile of two takes ptxas 6 s.
+WORK = {work.name: work for work in list_work() if not work.name.endswith("matmul_scaled-256")}
 # Oldest, newest, and one of each generation between; the rest differ from these in limits alone.
 ARCHES = ["sm_87", "sm_89", "sm_100a", "sm_103a", "sm_120a"]
 
