@@ -50,6 +50,9 @@ _MIN_COLUMNS = 64
 """Columns that a program on a CPU has at least."""
 _ROWS = GPU._replace(tile=1024, lanes=4096)
 
+_MOST_ZEROS = 4
+"""Zeros for each element of a launch that makes them, at most. A launch of their own is faster for more."""
+
 
 def _sum_dtype(dtype: types.dtype) -> types.dtype:
     """The type in which elements of a type are added up."""
@@ -151,10 +154,16 @@ def _scatter(source: Any, index: Any, out: Any, dim: int, kind: str = "sum") -> 
 def add_along(source: Any, dim: int, index: Any, shape: tuple[int, ...], dtype: types.dtype) -> Any:
     """Zeros of a shape, to which elements are added at indices along a dimension, as gradients are."""
     lines = tuple(index.shape)
-    if count_of(lines) and lines[:dim] + lines[dim + 1 :] == shape[:dim] + shape[dim + 1 :]:
+    is_whole = lines[:dim] + lines[dim + 1 :] == shape[:dim] + shape[dim + 1 :]
+    if is_whole and _is_dense(lines, shape, dim):
         return converted(_filled(source, dim, index, shape, _sum_dtype(dtype), "sum"), dtype)
     total = zeros(source, shape, _sum_dtype(dtype))
     return converted(_scatter(source, index, total, dim), dtype)
+
+
+def _is_dense(lines: Sequence[int], shape: Sequence[int], dim: int) -> bool:
+    """True if a launch that adds elements may make zeros, too: there are not many more of them."""
+    return bool(count_of(lines)) and (not shape or shape[dim] <= _MOST_ZEROS * lines[dim])
 
 
 def _filled(
@@ -174,8 +183,8 @@ def _filled(
 def store_along(source: Any, dim: int, index: Any, shape: tuple[int, ...]) -> Any:
     """Zeros of a shape, in which elements are stored at indices along a dimension, each of which is there once."""
     dtype = dtype_of(source)
-    if not count_of(index.shape):
-        return zeros(source, shape, dtype)
+    if not _is_dense(index.shape, shape, dim):
+        return _scatter(source, index, zeros(source, shape, dtype), dim, "store")
     # On an H200, additions to lines that are in a cache take 0.83 of the time of stores.
     is_sum = dtype == types.float32 and not threads_of(source)
     return _filled(source, dim, index, shape, dtype, "sum" if is_sum else "store")

@@ -154,7 +154,7 @@ def _planes_of_gradient(
     is_last = all(side.size == side.extent for side in left)
     numbers = (
         rows, upper.size, lower.size, upper.extent, lower.extent, upper.before, lower.before,
-        max(lower[1:]) + 1, tile, block, _edge(lower, tile), acc, mode,
+        max(upper[1:]) + 1, max(lower[1:]) + 1, tile, block, _edge(lower, tile), acc, mode,
     )  # fmt: skip
     spec = Spec(shape, dtype_of(grad) if is_last else acc)
     (grad,) = launch(kernels.pad_planes_backward_kernel, programs, (dense(grad),), [spec], numbers)

@@ -170,12 +170,13 @@ def store_columns(grad, out, place, low, high, in_row, first, last, size2, size3
 
 
 @jit
-def pad_planes_backward_kernel(grad, out, rows, size2, size3, extent2, extent3, before2, before3, ends,
+def pad_planes_backward_kernel(grad, out, rows, size2, size3, extent2, extent3, before2, before3, ends2, ends,
                                ROWS: tl.constexpr, BLOCK: tl.constexpr, EDGE: tl.constexpr, ACC: tl.constexpr,
                                KIND: tl.constexpr):  # fmt: skip
     """The same along the last two dimensions at once, where an element is read to up to three places of each.
 
-    A row is a sum of up to three rows of grad, but for `ends` columns at both ends.
+    A row is a sum of up to three rows of grad, but for `ends` columns at both ends. From `ends2` rows away from
+    both ends on, it is one row.
     """
     columns = tl.cdiv(extent3, BLOCK)
     row = tl.program_id(0) // columns * ROWS + tl.arange(0, ROWS)[:, None]
@@ -190,8 +191,12 @@ def pad_planes_backward_kernel(grad, out, rows, size2, size3, extent2, extent3, 
     right = tl.maximum(extent3 - ends, left)
     i = first + tl.arange(0, BLOCK)[None, :]
     mask = in_row & (i >= left) & (i < tl.minimum(last, right))
-    total = sum_of_rows(grad, place, low, high, i + before3, size2, size3, mask, ACC)
-    tl.store(out + i, total, mask=mask)
+    upper = tl.program_id(0) // columns * ROWS % extent2
+    if (upper >= ends2) & (upper + ROWS <= extent2 - ends2):
+        tl.store(out + i, tl.load(grad + place * size3 + i + before3, mask=mask), mask=mask)
+    else:
+        total = sum_of_rows(grad, place, low, high, i + before3, size2, size3, mask, ACC)
+        tl.store(out + i, total, mask=mask)
     store_columns(grad, out, place, low, high, in_row, first, tl.minimum(last, left), size2, size3,
                   extent3, before3, EDGE, ACC, KIND)  # fmt: skip
     store_columns(grad, out, place, low, high, in_row, tl.maximum(first, right), last, size2, size3,
