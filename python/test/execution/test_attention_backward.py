@@ -193,3 +193,47 @@ def test_loops_without_iterations(rng):
     )  # fmt: skip
     simulation.check()
     it.check(k=dk, v=dv)
+
+
+@tessera.jit
+def two_loops(a_ptr, b_ptr, k_ptr, m_ptr, out_ptr, T, D: tl.constexpr, B: tl.constexpr):
+    """Rows of numbers come with the tiles of the first loop alone."""
+    rows, ds = tl.arange(0, B), tl.arange(0, D)
+    k = tl.load(k_ptr + rows[:, None] * D + ds[None, :])
+    acc = tl.zeros((B, D), tl.float32)
+    for start in range(0, T, B):
+        x = tl.load(a_ptr + (start + rows)[:, None] * D + ds[None, :])
+        m = tl.load(m_ptr + start + rows)
+        s = tl.dot(k, tl.trans(x)) * m[None, :]
+        acc = tl.dot(s.to(x.dtype), x, acc)
+    for start in range(0, T, B):
+        y = tl.load(b_ptr + (start + rows)[:, None] * D + ds[None, :])
+        acc = tl.dot(tl.dot(k, tl.trans(y)).to(y.dtype), y, acc)
+    tl.store(out_ptr + rows[:, None] * D + ds[None, :], acc)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_successive_loops_share_rings(rng):
+    T, D, B = 192, 64, 64
+    a, b = (rng.standard_normal((T, D)).astype("f2") / 4 for _ in range(2))
+    k = rng.standard_normal((B, D)).astype("f2") / 4
+    m = rng.standard_normal(T).astype("f4")
+    out = np.full((B, D), np.nan, "f4")
+    arguments = (a, b, k, m, out, T)
+    simulation = tessera.gpu.simulate(two_loops)[(1,)](
+        *arguments, D=D, B=B, num_warps=4, num_stages=3, target="sm_90a", tensor_maps=True
+    )
+    simulation.check()
+    a8, b8, k8 = (x.astype("f8") for x in (a, b, k))
+    want = (k8 @ a8.T * m) @ a8 + (k8 @ b8.T) @ b8
+    np.testing.assert_allclose(out, want, atol=3e-2)
+    kernel = tessera.compile(
+        two_loops,
+        "*fp16:16, *fp16:16, *fp16:16, *fp32:16, *fp32:16, i32:16",
+        constexprs={"D": D, "B": B},
+        num_warps=4,
+        num_stages=3,
+        target="sm_90a",
+    )
+    rings = [line for line in kernel.asm["tilegpu"].splitlines() if "local_alloc" in line]
+    assert sum("xf16" in line and "slots" in line for line in rings) == 1
