@@ -155,15 +155,18 @@ def add_along(source: Any, dim: int, index: Any, shape: tuple[int, ...], dtype: 
     """Zeros of a shape, to which elements are added at indices along a dimension, as gradients are."""
     lines = tuple(index.shape)
     is_whole = lines[:dim] + lines[dim + 1 :] == shape[:dim] + shape[dim + 1 :]
-    if is_whole and _is_dense(lines, shape, dim):
+    if is_whole and _is_dense(source, lines, shape, dim):
         return converted(_filled(source, dim, index, shape, _sum_dtype(dtype), "sum"), dtype)
     total = zeros(source, shape, _sum_dtype(dtype))
     return converted(_scatter(source, index, total, dim), dtype)
 
 
-def _is_dense(lines: Sequence[int], shape: Sequence[int], dim: int) -> bool:
-    """True if a launch that adds elements may make zeros, too: there are not many more of them."""
-    return bool(count_of(lines)) and (not shape or shape[dim] <= _MOST_ZEROS * lines[dim])
+def _is_dense(source: Any, lines: Sequence[int], shape: Sequence[int], dim: int) -> bool:
+    """True if a launch that adds elements should make zeros, too: there are not many more of them, and
+    a CPU has a line in its cache."""
+    if not count_of(lines) or (shape and shape[dim] > _MOST_ZEROS * lines[dim]):
+        return False
+    return math.prod(shape[dim + 1 :]) == 1 or not threads_of(source)
 
 
 def _filled(
@@ -183,7 +186,7 @@ def _filled(
 def store_along(source: Any, dim: int, index: Any, shape: tuple[int, ...]) -> Any:
     """Zeros of a shape, in which elements are stored at indices along a dimension, each of which is there once."""
     dtype = dtype_of(source)
-    if not _is_dense(index.shape, shape, dim):
+    if not _is_dense(source, index.shape, shape, dim):
         return _scatter(source, index, zeros(source, shape, dtype), dim, "store")
     # On an H200, additions to lines that are in a cache take 0.83 of the time of stores.
     is_sum = dtype == types.float32 and not threads_of(source)
