@@ -169,12 +169,16 @@ if not TYPE_CHECKING:
         )
 
 
-def _anywhere(fn: F) -> F:
+class _Anywhere(JITCallable):
     """A function of kernels that plain Python code may call, too."""
-    # With the function itself in the class, a call takes half as long as by a method that passes
-    # arguments on. Most launches compute their grid by such a call.
-    cls = type("_Anywhere", (JITCallable,), {"__call__": staticmethod(fn)})
-    return cast(F, cls(cast(Any, fn)))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # A method, since torch.compile traces no static `__call__`.
+        return self.fn(*args, **kwargs)
+
+
+def _anywhere(fn: F) -> F:
+    return cast(F, _Anywhere(cast(Any, fn)))
 
 
 def host_info() -> dict[str, Any]:
