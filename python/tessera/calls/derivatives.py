@@ -145,6 +145,9 @@ class _Steps:
         self.objects: dict[str, Any] = {}
         """What the text names, other than steps, parameters and `tl`."""
         self._scalar = scalar
+        self._prefix = "step"
+        while any(self._prefix in param.name for param in scalar.params):
+            self._prefix = f"s{self._prefix}"
         self._calls: list[JITFunction[Any, Any]] = []
         params = {param.name: param.name for param in scalar.params}
         result = self._run(_Function(scalar.function, dict(params)))
@@ -294,7 +297,7 @@ class _Steps:
         if not any(words(each) for each in operands):
             # A variable would be a float32 or an int32; numbers in an expression are exact.
             return f"({text})"
-        name = f"step_{len(self.steps)}_"
+        name = f"{self._prefix}_{len(self.steps)}_"
         self.steps.append(Step(name, rule, operands, text))
         return name
 

@@ -149,6 +149,9 @@ _NARROWED["cuda"] = (*_NARROWED["cpu"], "binary_cross_entropy")
 # Parameters of torch's functions that change no result.
 _UNSAID = {"_stacklevel"}
 
+# Parameters whose False leaves torch the choice of an order.
+_ORDERS = {"sorted", "stable"}
+
 
 class _Replaced(NamedTuple):
     """A function of torch, and the operator in its place."""
@@ -261,7 +264,7 @@ def _widened(value: Any, device: str) -> Any:
 
 def _is_usual(value: Any, default: Any) -> bool:
     """True if an argument for which an operator has no parameter changes nothing: it is torch's default."""
-    if value is None or value is False:
+    if value is None:
         return True
     return not isinstance(value, torch.Tensor) and bool(value == default)
 
@@ -287,6 +290,8 @@ def _bound(
         given["input"] = given.pop("self")
     for name in [name for name in given if name not in replaced.ours]:
         value = given.pop(name)
+        if name in _ORDERS and value is False:
+            continue
         if name not in _UNSAID and not _is_usual(value, replaced.defaults.get(name)):
             return f"it got {name}={shown(value)}", {}
     # None stands for the operator's own default, as it does for torch's.

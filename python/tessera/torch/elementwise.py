@@ -17,6 +17,7 @@ from operator import methodcaller
 from typing import Any, Callable, Optional, Sequence
 
 import torch
+from torch._functorch.utils import unwrap_dead_wrappers
 from torch.autograd import forward_ad
 
 from tessera import _C
@@ -147,7 +148,8 @@ def make_run(
                 if op.origin is None:  # what has none is refused now, not by `backward()`
                     gradient(op, requires)
                 if kept is not None:
-                    return apply_of(op.__name__)(kept, *args)
+                    # As torch's own `apply` does: tensors of a transform that has ended.
+                    return apply_of(op.__name__)(kept, *unwrap_dead_wrappers(args))
                 return _Eager.apply(op, plain, *args)
         try:
             result = plain(args, outs)

@@ -22,6 +22,7 @@ is of a copy.
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any, Optional
 
 from tessera.errors import ArgumentError
@@ -283,6 +284,8 @@ def pack_weights(weights: Any, tile: tuple[int, int] = (64, 16)) -> PackedWeight
     steps = {"bfloat16": 2, "int8": 4}.get(name)
     if steps is None:
         raise _refuse("pack_weights", weights, "bfloat16 or int8")
+    if str(getattr(weights, "layout", "torch.strided")) != "torch.strided":
+        raise _refuse("pack_weights", weights, "a dense matrix")
     if weights.ndim != 2:
         raise ArgumentError(
             "E054",
@@ -291,7 +294,7 @@ def pack_weights(weights: Any, tile: tuple[int, int] = (64, 16)) -> PackedWeight
         )
     is_pair = isinstance(tile, (tuple, list)) and len(tile) == 2
     if not is_pair or any(
-        not isinstance(size, int) or size <= 0 or size % unit
+        not isinstance(size, Integral) or size <= 0 or size % unit
         for size, unit in zip(tile, (steps, 16))
     ):
         raise ArgumentError(
@@ -308,13 +311,14 @@ def pack_weights(weights: Any, tile: tuple[int, int] = (64, 16)) -> PackedWeight
         if behind != [(0, 0), (0, 0)]:
             pad = load("torch").nn.functional.pad
             weights = pad(weights, [behind[1][0], behind[1][1], behind[0][0], behind[0][1]])
-        packed = weights.detach().reshape(shape).permute(order).contiguous()
+        blocks = weights.detach().reshape(shape).permute(order)
+        packed = blocks.clone(memory_format=load("torch").contiguous_format)
     else:
         module: Any = load("jax.numpy" if library == "jax" else library)
         padded = module.pad(weights, behind) if behind != [(0, 0), (0, 0)] else weights
         packed = padded.reshape(shape).transpose(order)
-        if library != "jax":  # whose arrays are dense
-            packed = module.ascontiguousarray(packed)
+        if library != "jax":  # whose arrays are dense, and never change
+            packed = packed.copy(order="C")
     return PackedWeights(packed, rows, cols, steps)
 
 

@@ -175,3 +175,11 @@ def test_tiles_within() -> None:
         product[(1, 1)](x, packed, out, 16, 16, 64, BK=2, **sizes)
     with pytest.raises(tessera.errors.TesseraError, match="the tile ends behind w.cols"):
         product[(1, 2)](x, packed, out, 16, 16, 64, BK=64, debug=True, **sizes)
+
+
+def test_the_packed_weights_are_a_copy() -> None:
+    """Also where the order is that of the weights."""
+    weights = np.ones((32, 4), np.int8)
+    packed = pack_weights(weights.T, (4, np.int64(16)))
+    weights[:] = 0
+    assert (packed.data == 1).all()

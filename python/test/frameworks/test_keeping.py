@@ -168,3 +168,26 @@ def test_operators_of_users() -> None:
         (found,) = torch.autograd.grad(result, x, weights)
         slope = torch.where(x > 0, 2.0 ** (x.ceil() - 1).clamp(0, 8), 0.0)
         torch.testing.assert_close(found, weights * slope)
+
+
+def test_after_a_transform() -> None:
+    """The gradient is asked for when the transform has ended."""
+    x = array()
+    for f, want in ((ops.relu, F.relu), (ops.tanh, torch.tanh)):
+        result, pull = torch.func.vjp(f, x)
+        ours, pull_want = pull(x)[0], torch.func.vjp(want, x)[1]
+        torch.testing.assert_close(result, want(x))
+        torch.testing.assert_close(ours, pull_want(x)[0])
+
+
+@tessera.pointwise
+def larger_doubled(a, step_0_):
+    return tl.where(a > step_0_, a * 2, step_0_)
+
+
+def test_parameters_named_as_steps() -> None:
+    a, b = array().requires_grad_(), array().requires_grad_()
+    result = larger_doubled(a, b)
+    torch.testing.assert_close(result, torch.where(a > b, a * 2, b))
+    ours = torch.autograd.grad(result.sum(), (a, b))
+    torch.testing.assert_close(ours, ((a > b) * 2.0, (a <= b) * 1.0))

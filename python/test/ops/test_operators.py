@@ -428,6 +428,10 @@ def test_what_torch_does_by_default_is_no_reason() -> None:
         assert reason == "" and len(given) >= len(needed), (each.name, reason)
     embedding = replacing._TABLE[torch.nn.functional.embedding]
     assert "norm_type" in replacing._bound(embedding, [1, 1], {"norm_type": torch.ones(())})[0]
+    # Defaults that are None: False is something else.
+    loss = replacing._TABLE[torch.nn.functional.mse_loss]
+    for name in ("size_average", "reduce"):
+        assert replacing._bound(loss, [1, 1], {name: False})[0] == f"it got {name}=False"
 
 
 def test_enable_of_random_numbers() -> None:
