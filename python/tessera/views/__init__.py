@@ -256,7 +256,8 @@ def pack_weights(weights: Any, tile: tuple[int, int] = (64, 16)) -> PackedWeight
     weights: of shape (K, N) and of bfloat16 or int8, of NumPy, torch, CuPy or JAX. Strides are any:
       torch's linear has them as `linear.weight.T`.
     tile: the extents that the kernel loads. Zeros follow the last row and column, up to multiples of
-      them. Rows are a multiple of 2 (bfloat16) or 4 (int8), columns of 16.
+      them. Rows are a multiple of 2 (bfloat16) or 4 (int8), columns of 16. `w.load` takes tiles whose
+      quotients by these are extents of `tl.arange`, such as powers of 2.
 
     Raises ArgumentError (E054) for other arrays and tiles.
 
