@@ -285,8 +285,13 @@ def pack_weights(weights: Any, tile: tuple[int, int] = (64, 16)) -> PackedWeight
     steps = {"bfloat16": 2, "int8": 4}.get(name)
     if steps is None:
         raise _refuse("pack_weights", weights, "bfloat16 or int8")
-    if str(getattr(weights, "layout", "torch.strided")) != "torch.strided":
-        raise _refuse("pack_weights", weights, "a dense matrix")
+    is_strided = str(getattr(weights, "layout", "torch.strided")) == "torch.strided"
+    if not is_strided or type(weights).__name__ == "MaskedArray":
+        raise ArgumentError(
+            "E054",
+            f"`tessera.views.pack_weights` got a {'masked' if is_strided else 'sparse'} array",
+            f"pass a dense one, such as `weights.{'filled(0)' if is_strided else 'to_dense()'}`",
+        )
     if weights.ndim != 2:
         raise ArgumentError(
             "E054",

@@ -158,6 +158,7 @@ def test_as_interpreted(run, rng, dtype):
         (np.ones((4, 16), np.int8), (6, 16), r"the tile \(6, 16\)"),
         (np.ones((4, 16), np.int8), (8, 24), "a multiple of 4 rows and one of 16 columns"),
         ([1, 2], (64, 16), "got a list"),
+        (np.ma.masked_array(np.ones((4, 16), np.int8)), (4, 16), "a masked array"),
     ],
 )
 def test_errors(array, tile, message) -> None:
