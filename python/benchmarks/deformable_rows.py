@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
-import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -94,15 +93,8 @@ def main() -> int:
     found = []
     for n in (1, 4):
         functions = works(n, 100, 256, deformable.CASE_STUDY)
-        times: dict[str, list[float]] = {name: [] for name in functions}
-        deadline = time.perf_counter() + arguments.seconds
-        while not times["read"] or time.perf_counter() < deadline:
-            for name, function in functions.items():
-                start = clock()
-                function()
-                times[name].append(clock() - start)
-        ms = {name: statistics.median(values) * 1e3 for name, values in times.items()}
-        found.append({"batch": n, "ms": ms, "rounds": len(times["read"])})
+        ms, rounds = report.time_in_turns(functions, arguments.seconds, clock)
+        found.append({"batch": n, "ms": ms, "rounds": rounds})
         print(
             f"N={n}: read {ms['read']:.3f} ms, torch's bag {ms['bag']:.3f} ms; tessera {ms['tessera']:.3f} ms, "
             f"{ms['read'] / ms['tessera']:.2f} of a read, {ms['torch'] / ms['tessera']:.1f} of torch",

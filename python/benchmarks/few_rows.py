@@ -14,7 +14,6 @@ import argparse
 import itertools
 import json
 import pathlib
-import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -118,18 +117,10 @@ def works(kind: str, m: int) -> dict[str, Callable[[], Any]]:
 
 
 def measure(kind: str, m: int, seconds: float, clock: Callable[[], float]) -> dict[str, Any]:
-    times: dict[str, list[float]] = {}
-    functions = works(kind, m)
-    deadline = time.perf_counter() + seconds
-    while not times or time.perf_counter() < deadline:
-        for name, function in functions.items():
-            start = clock()
-            function()
-            times.setdefault(name, []).append(clock() - start)
-    ms = {name: statistics.median(values) * 1e3 for name, values in times.items()}
+    ms, rounds = report.time_in_turns(works(kind, m), seconds, clock)
     best = min(value for name, value in ms.items() if name.startswith("tessera"))
     return {
-        "weights": kind, "rows": m, "ms": ms, "rounds": len(times["read"]),
+        "weights": kind, "rows": m, "ms": ms, "rounds": rounds,
         "share_of_read": ms["read"] / best,
     }  # fmt: skip
 

@@ -13,7 +13,6 @@ import argparse
 import itertools
 import json
 import pathlib
-import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -204,15 +203,8 @@ def main() -> int:
         works = make()
         for function in works.values():  # compiles
             function()
-        times: dict[str, list[float]] = {}
-        deadline = time.perf_counter() + arguments.seconds
-        while not times or time.perf_counter() < deadline:
-            for work, function in works.items():
-                start = clock()
-                function()
-                times.setdefault(work, []).append(clock() - start)
-        ms = {work: statistics.median(values) * 1e3 for work, values in times.items()}
-        found.append({"row": name, "ms": ms, "base": base, "rounds": len(times[base])})
+        ms, rounds = report.time_in_turns(works, arguments.seconds, clock)
+        found.append({"row": name, "ms": ms, "base": base, "rounds": rounds})
         shares = "  ".join(
             f"{work} {ms[base] / each:.2f}" for work, each in ms.items() if work != base
         )

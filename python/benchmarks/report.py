@@ -77,6 +77,21 @@ def measure(row: Row, seconds: float) -> dict[str, float]:
     return {name: statistics.median(values) for name, values in times.items()}
 
 
+def time_in_turns(
+    functions: dict[str, Callable[[], Any]], seconds: float, clock: Callable[[], float]
+) -> tuple[dict[str, float], int]:
+    """The median of each function in ms, and the number of rounds. All are called once in each round."""
+    times: dict[str, list[float]] = {name: [] for name in functions}
+    rounds, deadline = 0, time.perf_counter() + seconds
+    while not rounds or time.perf_counter() < deadline:
+        for name, function in functions.items():
+            start = clock()
+            function()
+            times[name].append(clock() - start)
+        rounds += 1
+    return {name: statistics.median(values) * 1e3 for name, values in times.items()}, rounds
+
+
 def environment() -> dict[str, Any]:
     """What a reader needs to compare figures: date, machine, versions."""
     host = tessera.host_info()
