@@ -35,6 +35,19 @@ MACHINES = {
 }
 
 
+def remarks_of(kernel, grid, *arguments, cpu: str, features: str, **sizes) -> list[str]:
+    """The remarks on dots, after a run where this machine can."""
+    options = {"cpu": cpu, "features": features}
+    compiled = kernel.warmup(*arguments, **sizes, **options)
+    try:
+        kernel[grid](*arguments, **sizes, **options)
+    except tessera.errors.TesseraError as error:
+        if "this machine" in str(error):
+            pytest.skip(str(error).splitlines()[0])
+        raise
+    return [text for text in compiled.metadata["remarks"] if "dot of" in text]
+
+
 def run_dot(machine: str, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> None:
     """c += a @ b for that machine, with the instruction that it has."""
     cpu, features, bytes_by, bf16_by = MACHINES[machine]

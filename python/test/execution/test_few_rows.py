@@ -8,7 +8,7 @@ import functools
 import ml_dtypes
 import numpy as np
 import pytest
-from execution.test_dot_instructions import MACHINES
+from execution.test_dot_instructions import MACHINES, remarks_of
 
 import tessera
 import tessera.language as tl
@@ -51,15 +51,7 @@ def launch(kernel, machine: str, arrays, sizes: dict) -> list[str]:
     cpu, features, _, _ = MACHINES[machine]
     grid = (-(-arrays[2].shape[1] // sizes["BN"]),)
     arguments = (*arrays, arrays[2].shape[1], arrays[0].shape[1])
-    options = {"cpu": cpu, "features": features}
-    compiled = kernel.warmup(*arguments, **sizes, **options)
-    try:
-        kernel[grid](*arguments, **sizes, **options)
-    except tessera.errors.TesseraError as error:
-        if "this machine" in str(error):
-            pytest.skip(str(error).splitlines()[0])
-        raise
-    return [text for text in compiled.metadata["remarks"] if "dot of" in text]
+    return remarks_of(kernel, grid, *arguments, cpu=cpu, features=features, **sizes)
 
 
 def inputs(rng, dtype: str, m: int, n: int, k: int):

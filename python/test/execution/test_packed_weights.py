@@ -6,7 +6,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from execution.test_dot_instructions import MACHINES
+from execution.test_dot_instructions import MACHINES, remarks_of
 
 import tessera
 import tessera.language as tl
@@ -53,19 +53,6 @@ def draw_numbers(rng, dtype: str, *shape: int) -> np.ndarray:
     """Numbers whose products and sums are exact."""
     low, high = (-128, 128) if dtype == "int8" else (-8, 9)
     return rng.integers(low, high, shape).astype(TYPES[dtype])
-
-
-def remarks_of(kernel, grid, *arguments, cpu: str, features: str, **sizes) -> list[str]:
-    """The remarks on dots, after a run where this machine can."""
-    options = {"cpu": cpu, "features": features}
-    compiled = kernel.warmup(*arguments, **sizes, **options)
-    try:
-        kernel[grid](*arguments, **sizes, **options)
-    except tessera.errors.TesseraError as error:
-        if "this machine" in str(error):
-            pytest.skip(str(error).splitlines()[0])
-        raise
-    return [text for text in compiled.metadata["remarks"] if "dot of" in text]
 
 
 def check_product(rng, dtype: str, shape, tile, cpu: str, features: str) -> list[str]:
