@@ -85,7 +85,7 @@ TEST(KernelSkeletonTest, LoadsOfTheNextIterationOverlap) {
   KernelSkeleton skeleton = makeLoop(1);
   skeleton.blocks[1].pending = 500;
   ProgramWork early = skeleton.walk(getSizes(8));
-  EXPECT_EQ(early.latency, 100 + 7 * 10 + 500); // nobody waits before the end
+  EXPECT_EQ(early.latency, 100 + 7 * 10 + 500); // no warp waits before the end
   skeleton.blocks[1].waitsForPending = true;
   EXPECT_EQ(skeleton.walk(getSizes(8)).latency, 100 + 8 * 500);
 }
