@@ -36,7 +36,6 @@ import gpu
 import gpu_matmul
 import public_kernels
 import torch
-import unseen_kernels_cases
 from public_kernels_cases import FAMILIES, Maker, cdiv
 
 import tessera
@@ -386,7 +385,7 @@ class Recorder:
 def case_work(at: Maker, chosen: str, is_wanted):
     """The first size of each kernel of a set of public_kernels.py, with other warps and stages."""
     kernels = public_kernels.load(tessera, chosen)
-    families = FAMILIES if chosen == "public" else unseen_kernels_cases.families()
+    families = FAMILIES if chosen == "public" else public_kernels.SETS[chosen].families()
     seen = set()
     for case in itertools.chain.from_iterable(family(at) for family in families):
         name = case.name.split()[0]
@@ -415,7 +414,7 @@ def case_work(at: Maker, chosen: str, is_wanted):
             if warps > 3:
                 tried[f"{warps // 4} warps"] = {"num_warps": warps // 4}
             yield Work(
-                "held-out" if chosen == "unseen" else f"public: {case.kind}",
+                "held-out" if chosen == "held_out" else f"public: {case.kind}",
                 f"{case.name} / {key} {number}",
                 lambda arguments=arguments: arguments,
                 {what: (kernel, grid, {**options, **change}) for what, change in tried.items()},
@@ -430,7 +429,7 @@ def list_work(at: Maker, chosen: str, part: int = 0, parts: int = 1):
         return next(numbers) % parts == part
 
     yield from (work for work in own_work(at, chosen == "score") if is_wanted())
-    yield from case_work(at, "unseen" if chosen == "score" else "public", is_wanted)
+    yield from case_work(at, "held_out" if chosen == "score" else "public", is_wanted)
 
 
 def mock(value):

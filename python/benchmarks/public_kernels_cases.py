@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib
 import math
 import pathlib
 import sys
@@ -17,6 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import gpu  # noqa: E402
 
 Buffers = dict[str, Any]
+Results = dict[str, torch.Tensor]
 
 
 @dataclass
@@ -64,6 +66,59 @@ class Maker:
 def cdiv(a: int, b: int) -> int:
     """The quotient, rounded up."""
     return -(-a // b)
+
+
+def words(at: Maker, *shape: int) -> torch.Tensor:
+    """Random bits of an int32."""
+    return torch.randint(
+        -(1 << 31), (1 << 31) - 1, shape, device=at.device, dtype=torch.int64
+    ).int()
+
+
+def addresses(tensors: list[torch.Tensor]) -> torch.Tensor:
+    """The addresses of tensors as a tensor."""
+    return torch.tensor([x.data_ptr() for x in tensors], dtype=torch.int64).to(tensors[0].device)
+
+
+Parts = tuple[
+    Callable[[], Buffers], Callable[[Any, Buffers], Any], Callable[[Buffers], Results], float
+]
+"""What makes buffers, launches a kernel on them and computes the results; and the tolerance."""
+
+
+class CaseSet:
+    """A set of kernels in files of their own, whose cases are registered by files beside them."""
+
+    def __init__(self, name: str, parts: tuple[str, ...]) -> None:
+        self.name = name
+        self.parts = parts
+        self.kernels: dict[str, Callable[[Maker], Iterator[Case]]] = {}
+        """The cases of each kernel."""
+
+    def cases(self, kind: str, full: list[tuple[Any, ...]], small: tuple[Any, ...]) -> Any:
+        """Registers a function that builds the cases of the kernel with the function's name."""
+
+        def register(build: Callable[..., Parts]) -> Callable[..., Parts]:
+            name = build.__name__
+
+            def family(at: Maker) -> Iterator[Case]:
+                for size in at.size(full, [small]):
+                    make, launch, want, tolerance = build(at, *size)
+                    yield Case(
+                        kind, f"{name} {'x'.join(map(str, size))}", make,
+                        lambda own, s, launch=launch: launch(own[name], s), want, tolerance,
+                    )  # fmt: skip
+
+            self.kernels[name] = family
+            return build
+
+        return register
+
+    def families(self) -> list[Callable[[Maker], Iterator[Case]]]:
+        """The cases of all kernels, which the files register."""
+        for part in self.parts:
+            importlib.import_module(f"{self.name}_{part}_cases")
+        return list(self.kernels.values())
 
 
 # --- Matmuls ----------------------------------------------------------------------------------

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The cases of unseen_element_kernels.py. Held out: see unseen_kernels_cases.py."""
+"""The cases of unseen_element_kernels.py."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
-from public_kernels_cases import Buffers, Maker, cdiv
-from unseen_kernels_cases import Parts, Results, addresses, cases
+from public_kernels_cases import Buffers, Maker, Parts, Results, addresses, cdiv
+from unseen_kernels_cases import cases
 
 F32, BF16 = torch.float32, torch.bfloat16
 

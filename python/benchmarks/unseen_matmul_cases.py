@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The cases of unseen_matmul_kernels.py. Held out: see unseen_kernels_cases.py."""
+"""The cases of unseen_matmul_kernels.py."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
-from public_kernels_cases import Buffers, Maker, cdiv
-from unseen_kernels_cases import PROGRAMS, Parts, Results, addresses, cases, words
+from public_kernels_cases import Buffers, Maker, Parts, Results, addresses, cdiv, words
+from unseen_kernels_cases import PROGRAMS, cases
 
 F32, BF16, FP8 = torch.float32, torch.bfloat16, torch.float8_e4m3fn
 
