@@ -37,14 +37,12 @@ static std::optional<int64_t> readInteger(const KernelArgument &argument, uint64
   return bits == 64 ? int64_t(slot) : SignExtend64(slot, bits);
 }
 
-/// The blocks that a launch has, and the arguments that a kernel gets behind its own.
-static LaunchSizes getSizes(const KernelMetadata &metadata, ArrayRef<int32_t> grid,
-                            ArrayRef<uint64_t> args, int64_t numSMs) {
+LaunchSizes tessera::getLaunchSizes(const KernelMetadata &metadata, ArrayRef<int32_t> grid,
+                                    std::vector<std::optional<int64_t>> arguments, int64_t numSMs) {
   LaunchSizes sizes;
   std::copy(grid.begin(), grid.end(), sizes.grid.begin());
   sizes.threads = int64_t(metadata.numWarps) * GPUMachine::kWarpSize;
-  for (auto [argument, slot] : zip_equal(metadata.arguments, args))
-    sizes.arguments.push_back(readInteger(argument, slot));
+  sizes.arguments = std::move(arguments);
   if (metadata.persistentPrograms) {
     for (int64_t extent : grid)
       sizes.arguments.push_back(extent);
@@ -54,6 +52,24 @@ static LaunchSizes getSizes(const KernelMetadata &metadata, ArrayRef<int32_t> gr
   }
   sizes.grid[0] *= metadata.numCTAs;
   return sizes;
+}
+
+/// Throws for a grid whose programs cannot be counted.
+static void checkGrid(ArrayRef<int32_t> grid) {
+  if (grid.size() != 3)
+    throw UserError("E052", "a grid has three extents, not " + std::to_string(grid.size()));
+  constexpr double kMaxPrograms = 1e15;
+  double programs = 1;
+  for (auto [axis, extent] : enumerate(grid)) {
+    if (extent < 1)
+      throw UserError("E052",
+                      "the grid has the extent " + std::to_string(extent) + " along axis " +
+                          std::to_string(axis),
+                      "use 1 or more for an estimate");
+    programs *= extent;
+  }
+  if (programs > kMaxPrograms)
+    throw UserError("E052", "the grid has more than 10^15 programs", "use smaller extents");
 }
 
 /// Bytes that come from memory or go there: of an array no more than it has.
@@ -81,8 +97,7 @@ std::string tessera::estimateLaunch(const CompiledKernel &compiled, ArrayRef<int
     throw UserError("E051", "kernel '" + metadata.name + "' takes " +
                                 std::to_string(metadata.arguments.size()) + " arguments, not " +
                                 std::to_string(args.size()));
-  if (grid.size() != 3 || any_of(grid, [](int32_t extent) { return extent < 1; }))
-    throw UserError("E052", "a grid has three positive extents");
+  checkGrid(grid);
   const GPUMachine *machine = GPUMachine::find(metadata.arch);
   if (!machine)
     throw InternalError("no row of the machine's table for " + metadata.arch);
@@ -99,7 +114,10 @@ std::string tessera::estimateLaunch(const CompiledKernel &compiled, ArrayRef<int
     if (bandwidth > 0)
       rates.memoryBandwidth = bandwidth;
   }
-  LaunchSizes sizes = getSizes(metadata, grid, args, numSMs);
+  std::vector<std::optional<int64_t>> values;
+  for (auto [argument, slot] : zip_equal(metadata.arguments, args))
+    values.push_back(readInteger(argument, slot));
+  LaunchSizes sizes = getLaunchSizes(metadata, grid, std::move(values), numSMs);
   ProgramWork work = skeleton->walk(sizes);
   int64_t blocks = sizes.grid[0] * sizes.grid[1] * sizes.grid[2];
   KernelResources kernel{metadata.numWarps, registers, metadata.sharedBytes, metadata.spillBytes,

@@ -259,6 +259,7 @@ ProgramWork KernelSkeleton::walk(const LaunchSizes &launch) const {
   int64_t warps = llvm::divideCeil(launch.threads, GPUMachine::kWarpSize);
   int64_t maxVisits = kMaxVisits / std::max<int64_t>(samples * warps, 1);
   ProgramWork result;
+  result.visits.resize(blocks.size());
   for (int64_t sample = 0; sample < samples; ++sample) {
     // The middles of equal parts of the grid.
     int64_t number = (2 * sample + 1) * programs / (2 * samples);
@@ -274,6 +275,7 @@ ProgramWork KernelSkeleton::walk(const LaunchSizes &launch) const {
         if (!own.visits[i])
           continue;
         double times = double(own.visits[i]) / double(samples);
+        result.visits[i] += times;
         result.use.add(blocks[i].work, times);
         for (const auto &[argument, bytes] : blocks[i].traffic) {
           result.traffic[argument].first += bytes.first * times;

@@ -161,6 +161,7 @@ struct ProgramWork {
   double latency = 0; ///< cycles of its slowest warp, which never waits for another warp's work
   double longest = 0; ///< the same of the slowest program that was looked at
   std::map<int, std::pair<double, double>> traffic;
+  std::vector<double> visits; ///< of each block, by all warps
   bool isCertain = true;
 };
 

@@ -179,6 +179,21 @@ class MockTensor:
     def __init__(self, dtype: Any, shape: Optional[Any] = None) -> None:
         self.dtype = to_dtype(dtype)
         self.shape = [1] if shape is None else shape
+        self._check_shape()
+
+    def _check_shape(self) -> None:
+        """Raises ArgumentError (E054) for extents that no array has."""
+        try:
+            extents = [operator.index(extent) for extent in self.shape]
+        except TypeError:
+            extents = [-1]
+        elements = math.prod(extents)
+        if min(extents, default=0) < 0 or elements * self.dtype.primitive_bitwidth >= 1 << 66:
+            raise ArgumentError(
+                "E054",
+                f"a MockTensor has the shape {self.shape!r}",
+                "use integers of 0 or more, with less than 2^63 bytes in all",
+            )
 
     def __repr__(self) -> str:
         return f"MockTensor({self.dtype!r}, {self.shape!r})"

@@ -86,6 +86,22 @@ def test_loaded_bounds_are_guessed():
     assert not found.is_certain
 
 
+@pytest.mark.parametrize("shape", [(-4,), (1 << 61,), (1 << 40, 1 << 40), (2.5,), ("a",), 7])
+def test_shapes_that_no_array_has(shape: Any):
+    with pytest.raises(ArgumentError, match="E054.*MockTensor has the shape"):
+        tessera.MockTensor(tl.float32, shape)
+
+
+def test_shapes_and_grids_at_the_limits():
+    largest = tessera.MockTensor(tl.float32, ((1 << 61) - 1,))
+    empty = tessera.MockTensor(tl.float32, (0, 1 << 62))
+    launch = {"BLOCK": 1024, "target": TARGET}
+    assert tessera.estimate(add, (4,), (largest, empty, 5), **launch).microseconds < 100
+    for grid, message in (((0,), "extent 0"), ((2**31 - 1,) * 3, "more than 10\\^15 programs")):
+        with pytest.raises(LaunchError, match=f"E052.*{message}"):
+            tessera.estimate(add, grid, (largest, largest, 5), **launch)
+
+
 def test_a_compiled_kernel_takes_what_its_launch_takes():
     x = np.zeros(1000, np.float32)
     compiled = add.warmup(x, x, 1000, BLOCK=256, grid=(4,), target=TARGET)
