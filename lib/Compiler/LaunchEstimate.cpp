@@ -72,17 +72,25 @@ static void checkGrid(ArrayRef<int32_t> grid) {
     throw UserError("E052", "the grid has more than 10^15 programs", "use smaller extents");
 }
 
+/// The size of the array behind each argument, and behind the tensor maps that follow them.
+static std::vector<int64_t> getArrayBytes(const KernelMetadata &metadata, int64_t numArguments,
+                                          ArrayRef<int64_t> arrayBytes) {
+  std::vector<int64_t> result(arrayBytes.begin(), arrayBytes.end());
+  result.resize(numArguments, -1);
+  for (const auto &map : metadata.tensorMaps)
+    result.push_back(map.base >= 0 && size_t(map.base) < arrayBytes.size() ? arrayBytes[map.base]
+                                                                           : -1);
+  return result;
+}
+
 /// Bytes that come from memory or go there: of an array no more than it has.
-static double getMemoryBytes(const KernelMetadata &metadata, const ProgramWork &work,
-                             int64_t firstMap, double blocks, ArrayRef<int64_t> arrayBytes) {
+static double getMemoryBytes(const ProgramWork &work, double blocks, ArrayRef<int64_t> arrayBytes) {
   double total = 0;
   for (const auto &[argument, bytes] : work.traffic) {
-    int64_t array = argument;
-    if (argument >= firstMap && argument - firstMap < int64_t(metadata.tensorMaps.size()))
-      array = metadata.tensorMaps[argument - firstMap].base;
-    bool isKnown = array >= 0 && array < int64_t(arrayBytes.size()) && arrayBytes[array] >= 0;
+    bool isKnown =
+        argument >= 0 && argument < int64_t(arrayBytes.size()) && arrayBytes[argument] >= 0;
     for (double moved : {bytes.first * blocks, bytes.second * blocks})
-      total += isKnown ? std::min(moved, double(arrayBytes[array])) : moved;
+      total += isKnown ? std::min(moved, double(arrayBytes[argument])) : moved;
   }
   return total;
 }
@@ -118,11 +126,12 @@ std::string tessera::estimateLaunch(const CompiledKernel &compiled, ArrayRef<int
   for (auto [argument, slot] : zip_equal(metadata.arguments, args))
     values.push_back(readInteger(argument, slot));
   LaunchSizes sizes = getLaunchSizes(metadata, grid, std::move(values), numSMs);
+  sizes.arrayBytes = getArrayBytes(metadata, sizes.arguments.size(), arrayBytes);
   ProgramWork work = skeleton->walk(sizes);
   int64_t blocks = sizes.grid[0] * sizes.grid[1] * sizes.grid[2];
   KernelResources kernel{metadata.numWarps, registers, metadata.sharedBytes, metadata.spillBytes,
                          metadata.numStages};
-  double bytes = getMemoryBytes(metadata, work, sizes.arguments.size(), double(blocks), arrayBytes);
+  double bytes = getMemoryBytes(work, double(blocks), sizes.arrayBytes);
   LaunchCost cost = LaunchCost::get(work, kernel, blocks, bytes, *machine, rates, numSMs);
   json::Object busy;
   for (unsigned i = 0; i < kNumResources; ++i)

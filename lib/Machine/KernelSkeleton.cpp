@@ -105,13 +105,70 @@ Number compute(Op op, int64_t a, int64_t b, unsigned bits) {
   }
 }
 
+/// The iterations of unknown loops, from the bytes that they read.
+class LoopGuesses {
+public:
+  explicit LoopGuesses(const KernelSkeleton &skeleton)
+      : iterations(skeleton.blocks.size(), KernelSkeleton::kGuessedIterations) {}
+
+  /// The iterations of the loop that a block decides about.
+  int get(int block) const { return iterations[block]; }
+  /// Notes what a warp read in its unknown loops, by the block that decides and by the array.
+  void addWarp(const std::map<int, std::map<int, double>> &read);
+  /// Sets the iterations so that all programs together read an array once. `samples` of the
+  /// programs are noted.
+  void update(const LaunchSizes &launch, double samples);
+  bool hasLoops() const { return !readByLoop.empty(); }
+
+private:
+  std::vector<int> iterations;
+  std::map<int, std::map<int, double>> readByLoop;
+  std::vector<int> followers; ///< loops of warps whose unknown loops read nothing
+};
+
+void LoopGuesses::addWarp(const std::map<int, std::map<int, double>> &read) {
+  bool readsNothing =
+      std::all_of(read.begin(), read.end(), [](const auto &loop) { return loop.second.empty(); });
+  for (const auto &[loop, bytes] : read) {
+    if (readsNothing)
+      followers.push_back(loop);
+    for (auto [argument, amount] : bytes)
+      readByLoop[loop][argument] += amount;
+    readByLoop.try_emplace(loop);
+  }
+}
+
+void LoopGuesses::update(const LaunchSizes &launch, double samples) {
+  double programs = double(launch.grid[0]) * double(launch.grid[1]) * double(launch.grid[2]);
+  int most = 0;
+  for (const auto &[loop, bytes] : readByLoop) {
+    double factor = 0;
+    for (auto [argument, amount] : bytes)
+      if (argument >= 0 && argument < int(launch.arrayBytes.size()) && amount > 0)
+        factor =
+            std::max(factor, double(launch.arrayBytes[argument]) * samples / programs / amount);
+    if (factor <= 0)
+      continue;
+    double guess = std::round(factor * KernelSkeleton::kGuessedIterations);
+    iterations[loop] = int(std::clamp(guess, 1.0, KernelSkeleton::kMaxGuessedIterations));
+    most = std::max(most, iterations[loop]);
+  }
+  // Warps that compute have as many iterations as those that copy for them.
+  if (most > 0)
+    for (int loop : followers)
+      iterations[loop] = most;
+}
+
 /// The path of one warp, by its first lane.
 class Walker {
 public:
-  Walker(const KernelSkeleton &skeleton, const LaunchSizes &launch, int64_t maxVisits)
-      : skeleton(skeleton), launch(launch), left(maxVisits), numbers(skeleton.values.size()),
-        taken(skeleton.blocks.size()) {
+  Walker(const KernelSkeleton &skeleton, const LaunchSizes &launch, const LoopGuesses &guesses,
+         int64_t maxVisits)
+      : skeleton(skeleton), launch(launch), guesses(guesses), left(maxVisits),
+        numbers(skeleton.values.size()), taken(skeleton.blocks.size()) {
     visits.resize(skeleton.blocks.size());
+    hasGuesses = std::any_of(skeleton.blocks.begin(), skeleton.blocks.end(),
+                             [](const SkeletonBlock &block) { return block.isGuessedLoop; });
   }
 
   /// `words` are those of the program.
@@ -120,16 +177,23 @@ public:
   std::vector<int64_t> visits; ///< of each block
   double clock = 0;
   bool isCertain = true;
+  /// Bytes that unknown loops read, by the block that decides and by the array. An inner loop has
+  /// those of its own iterations, and an outer one the rest.
+  std::map<int, std::map<int, double>> readByLoop;
 
 private:
+  void noteIteration(const SkeletonBlock &block, int number);
   Number evaluate(const SkeletonValue &value, const std::map<int64_t, Number> &words) const;
   int choose(const SkeletonBlock &block, int number);
 
   const KernelSkeleton &skeleton;
   const LaunchSizes &launch;
+  const LoopGuesses &guesses;
   int64_t left;
   std::vector<Number> numbers;
   std::vector<int> taken; ///< guesses at the end of each block
+  bool hasGuesses = false;
+  std::vector<int> path; ///< blocks that belong to no loop's iteration so far
   std::array<int64_t, 3> program = {};
   int64_t thread = 0;
 };
@@ -202,9 +266,23 @@ int Walker::choose(const SkeletonBlock &block, int number) {
   isCertain = false;
   if (!block.isGuessedLoop)
     return block.guess;
-  if (++taken[number] % KernelSkeleton::kGuessedIterations != 0)
+  noteIteration(block, number);
+  if (++taken[number] % guesses.get(number) != 0)
     return block.guess;
   return 1 - block.guess;
+}
+
+void Walker::noteIteration(const SkeletonBlock &block, int number) {
+  auto &read = readByLoop[number];
+  auto first = std::find(path.rbegin(), path.rend(), block.successors[block.guess]);
+  if (first == path.rend())
+    return;
+  auto begin = std::prev(first.base());
+  for (auto at = begin; at != path.end(); ++at)
+    for (const auto &[argument, bytes] : skeleton.blocks[*at].traffic)
+      if (bytes.first > 0)
+        read[argument] += bytes.first;
+  path.erase(begin, path.end());
 }
 
 void Walker::walk(std::array<int64_t, 3> ofProgram, int64_t ofThread,
@@ -214,6 +292,8 @@ void Walker::walk(std::array<int64_t, 3> ofProgram, int64_t ofThread,
   std::fill(visits.begin(), visits.end(), 0);
   std::fill(taken.begin(), taken.end(), 0);
   clock = 0;
+  readByLoop.clear();
+  path.clear();
   double pendingUntil = 0;
   int number = 0, previous = -1;
   std::vector<Number> incoming;
@@ -224,6 +304,8 @@ void Walker::walk(std::array<int64_t, 3> ofProgram, int64_t ofThread,
       break;
     }
     ++visits[number];
+    if (hasGuesses)
+      path.push_back(number);
     incoming.clear();
     for (const SkeletonBlock::Phi &phi : block.phis) {
       Number value;
@@ -253,11 +335,13 @@ void Walker::walk(std::array<int64_t, 3> ofProgram, int64_t ofThread,
 
 } // namespace
 
-ProgramWork KernelSkeleton::walk(const LaunchSizes &launch) const {
+/// Walks a sample of the programs.
+static ProgramWork walkPrograms(const KernelSkeleton &skeleton, const LaunchSizes &launch,
+                                int64_t samples, const LoopGuesses &guesses, LoopGuesses &found) {
+  const std::vector<SkeletonBlock> &blocks = skeleton.blocks;
   int64_t programs = launch.grid[0] * launch.grid[1] * launch.grid[2];
-  int64_t samples = std::min(programs, kMaxPrograms);
   int64_t warps = llvm::divideCeil(launch.threads, GPUMachine::kWarpSize);
-  int64_t maxVisits = kMaxVisits / std::max<int64_t>(samples * warps, 1);
+  int64_t maxVisits = KernelSkeleton::kMaxVisits / std::max<int64_t>(samples * warps, 1);
   ProgramWork result;
   result.visits.resize(blocks.size());
   for (int64_t sample = 0; sample < samples; ++sample) {
@@ -269,8 +353,9 @@ ProgramWork KernelSkeleton::walk(const LaunchSizes &launch) const {
     double slowest = 0;
     std::map<int64_t, Number> words;
     for (int64_t warp = 0; warp < warps; ++warp) {
-      Walker own(*this, launch, maxVisits);
+      Walker own(skeleton, launch, guesses, maxVisits);
       own.walk(program, warp * GPUMachine::kWarpSize, words);
+      found.addWarp(own.readByLoop);
       for (size_t i = 0; i < blocks.size(); ++i) {
         if (!own.visits[i])
           continue;
@@ -289,6 +374,17 @@ ProgramWork KernelSkeleton::walk(const LaunchSizes &launch) const {
     result.longest = std::max(result.longest, slowest);
   }
   return result;
+}
+
+ProgramWork KernelSkeleton::walk(const LaunchSizes &launch) const {
+  int64_t samples = std::min(launch.grid[0] * launch.grid[1] * launch.grid[2], kMaxPrograms);
+  LoopGuesses found(*this);
+  ProgramWork result = walkPrograms(*this, launch, samples, LoopGuesses(*this), found);
+  if (!found.hasLoops() || launch.arrayBytes.empty())
+    return result;
+  found.update(launch, double(samples));
+  LoopGuesses ignored(*this);
+  return walkPrograms(*this, launch, samples, found, ignored);
 }
 
 //===----------------------------------------------------------------------===//

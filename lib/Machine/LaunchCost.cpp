@@ -11,7 +11,13 @@
 using namespace tessera;
 
 /// How sharply the longest of several times decides about all of them (see the header).
-static constexpr double kSharpnessOfResources = 3, kSharpnessOfWave = 2.7, kSharpnessOfMemory = 4;
+static constexpr double kSharpnessOfResources = 3, kSharpnessOfMemory = 4;
+
+/// The same of latency beside work: few warps of a scheduler hide little of it.
+static double getSharpnessOfWave(double warpsOfScheduler) {
+  constexpr double kOfOneWarp = 1.3, kOfEachWarp = 0.3, kMax = 6;
+  return std::min(kOfOneWarp + kOfEachWarp * (warpsOfScheduler - 1), kMax);
+}
 
 static double combine(llvm::ArrayRef<double> times, double sharpness) {
   double sum = 0;
@@ -81,7 +87,9 @@ LaunchCost LaunchCost::get(const ProgramWork &work, const KernelResources &kerne
   resources.push_back(rates.blockCycles);
   double busy = combine(resources, kSharpnessOfResources);
   auto getWave = [&](int64_t programs) {
-    return programs ? combine({double(programs) * busy, cost.latency}, kSharpnessOfWave) : 0.0;
+    double warps = double(programs * kernel.warps) / double(GPUMachine::kWarpsOfWarpgroup);
+    return programs ? combine({double(programs) * busy, cost.latency}, getSharpnessOfWave(warps))
+                    : 0.0;
   };
   int64_t slots = numSMs * cost.resident, last = llvm::divideCeil(blocks % slots, numSMs);
   cost.waves = double(blocks) / double(slots);

@@ -75,6 +75,40 @@ TEST(KernelSkeletonTest, UnknownLoopsAreGuessed) {
   EXPECT_EQ(work.use[Resource::Issue], KernelSkeleton::kGuessedIterations * 4);
 }
 
+TEST(KernelSkeletonTest, UnknownLoopsReadArraysOnce) {
+  // An iteration of a warp reads 128 bytes of array 1. Ten programs of two warps share it.
+  LaunchSizes launch = getSizes(std::nullopt, 64, {10, 1, 1});
+  launch.arrayBytes = {-1, 128 * 2 * 10 * 50};
+  ProgramWork work = makeLoop(1).walk(launch);
+  EXPECT_FALSE(work.isCertain);
+  EXPECT_DOUBLE_EQ(work.traffic[1].first, 128 * 2 * 50);
+  EXPECT_DOUBLE_EQ(work.visits[1], 2 * 50);
+  // An array of no known size says nothing, and no array makes a loop endless.
+  launch.arrayBytes = {-1, -1};
+  EXPECT_DOUBLE_EQ(makeLoop(1).walk(launch).visits[1], 2 * KernelSkeleton::kGuessedIterations);
+  launch.arrayBytes = {-1, int64_t(1) << 60};
+  EXPECT_DOUBLE_EQ(makeLoop(1).walk(launch).visits[1], 2 * KernelSkeleton::kMaxGuessedIterations);
+  launch.arrayBytes = {-1, 0};
+  EXPECT_DOUBLE_EQ(makeLoop(1).walk(launch).visits[1], 2 * KernelSkeleton::kGuessedIterations);
+  // A loop whose end is known is not guessed.
+  launch.arguments = {3};
+  EXPECT_DOUBLE_EQ(makeLoop(1).walk(launch).visits[1], 2 * 3);
+}
+
+TEST(KernelSkeletonTest, OuterUnknownLoopsAreNotScaledAgain) {
+  // An outer loop around block 1, of which nothing is known either.
+  KernelSkeleton skeleton = makeLoop(1);
+  skeleton.blocks[1].successors = {1, 2};
+  skeleton.blocks.push_back({});
+  skeleton.blocks[2].successors = {1, 3};
+  skeleton.blocks[2].isGuessedLoop = true;
+  LaunchSizes launch = getSizes(std::nullopt, 32, {10, 1, 1});
+  launch.arrayBytes = {-1, 128 * 10 * KernelSkeleton::kGuessedIterations * 5};
+  ProgramWork work = skeleton.walk(launch);
+  EXPECT_DOUBLE_EQ(work.visits[2], KernelSkeleton::kGuessedIterations);
+  EXPECT_DOUBLE_EQ(work.visits[1], KernelSkeleton::kGuessedIterations * 5);
+}
+
 TEST(KernelSkeletonTest, EndlessLoopsEnd) {
   ProgramWork work = makeLoop(0).walk(getSizes(1));
   EXPECT_FALSE(work.isCertain);

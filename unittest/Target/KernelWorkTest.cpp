@@ -55,6 +55,21 @@ TEST(KernelWorkTest, AccessesMoveSectors) {
   EXPECT_EQ(load(0, "float", "1")[Resource::Read], 32);
 }
 
+TEST(KernelWorkTest, LoadedNumbersAreRarelyEqual) {
+  auto guess = [](const std::string &predicate) {
+    return count(
+               "%x = load i64, ptr addrspace(1) %p\n%c = icmp " + predicate +
+                   " i64 %x, -100\nbr i1 %c, label %a, label %b\na:\nstore i64 1, ptr addrspace(1) "
+                   "%p\nbr label %b\nb:\nret void\n",
+               "ptr addrspace(1) %p")
+        .blocks[0]
+        .guess;
+  };
+  EXPECT_EQ(guess("eq"), 1);
+  EXPECT_EQ(guess("ne"), 0);
+  EXPECT_EQ(guess("slt"), 0);
+}
+
 TEST(KernelWorkTest, BankConflictsAreWavefronts) {
   EXPECT_EQ(load(4, "float", "3")[Resource::Shared], 1);
   EXPECT_EQ(load(0, "float", "3")[Resource::Shared], 1);

@@ -349,8 +349,14 @@ void SkeletonBuilder::setGuess(const BasicBlock &block, const LoopInfo &loops) {
       return;
     }
   }
-  // The rare case of a comparison of floats has a block of its own, which leads to the other one.
   auto *branch = dyn_cast<BranchInst>(end);
+  // A loaded number is rarely the one that it is compared with: an ignored label, a missing page.
+  if (auto *comparison = branch ? dyn_cast<ICmpInst>(branch->getCondition()) : nullptr;
+      comparison && comparison->isEquality()) {
+    own.guess = comparison->getPredicate() == CmpInst::ICMP_EQ ? 1 : 0;
+    return;
+  }
+  // The rare case of a comparison of floats has a block of its own, which leads to the other one.
   bool ofFloats = branch && isa<FCmpInst>(branch->getCondition());
   const BasicBlock *first = end->getSuccessor(0);
   if (ofFloats ? !pred_empty(first) && pred_size(first) < pred_size(end->getSuccessor(1))
