@@ -44,6 +44,21 @@ def test_scatter_add_beyond_private_copies(run, rng, example):
     np.testing.assert_array_equal(out, want)
 
 
+def test_scatter_add_in_a_copy_that_grows(rng, example):
+    # One thread runs enough programs for a copy of more than 256 KiB, which the first ones ask for.
+    # Some places are outside of the grown copy, too.
+    places, n = 1_100_000, 300_000
+    source = rng.integers(-9, 10, n).astype(np.float32)
+    index = rng.integers(0, 70_000, n)
+    index[::999] = rng.integers(0, places, index[::999].size)
+    out = rng.integers(-9, 10, places).astype(np.float32)
+    want = out.copy()
+    np.add.at(want, index, source)
+    grid = (-(-n // 4096),)
+    example.scatter_add_kernel[grid](source, index, out, n, BLOCK=4096, num_threads=1)
+    np.testing.assert_array_equal(out, want)
+
+
 @pytest.mark.parametrize("columns, scope", [(32, "gpu"), (16, "gpu"), (16, "cta")])
 def test_embedding_backward(run, rng, example, columns, scope):
     grad = rng.integers(-9, 10, (150, 32)).astype(np.float32)

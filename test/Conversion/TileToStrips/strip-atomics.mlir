@@ -167,13 +167,20 @@ tile.func @scatter(%p: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: i32) {
 
 // -----
 
-// If a strip of a longer tile has places outside the copy, those 48 lanes ahead are fetched.
+// In a longer tile the places 48 lanes ahead are fetched: those in a copy that has grown, and all
+// of them if a strip has places outside the copy. Such a strip asks for growth if it would help.
 // CHECK-LABEL: tile.func @scatter_ahead(
 // CHECK: %[[BASE:.+]] = tile.ptr_to_int %arg0
 // CHECK: %[[BYTES:.+]], %[[MEMORY:.+]] = strips.private_copy %[[BASE]] of i32 by 256
 // CHECK: scf.for %[[AT:.+]] = %
 // CHECK:   vector.reduction <and>
 // CHECK:   scf.if
+// CHECK-NOT: prefetch
+// CHECK:     %[[LARGE:.+]] = arith.cmpi ugt, %[[BYTES]], %c262144
+// CHECK:     scf.if %[[LARGE]] {
+// CHECK:       arith.addi %[[AT]], %c48
+// WIDE-COUNT-16: "llvm.intr.prefetch"{{.*}}rw = 1
+// NARROW-COUNT-4: "llvm.intr.prefetch"{{.*}}rw = 1
 // CHECK-NOT: prefetch
 // CHECK:   } else {
 // CHECK:     %[[AHEAD:.+]] = arith.addi %[[AT]], %c48
@@ -182,6 +189,11 @@ tile.func @scatter(%p: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: i32) {
 // NARROW-COUNT-4: "llvm.intr.prefetch"{{.*}}rw = 1
 // CHECK-NOT: prefetch
 // CHECK:     scf.for
+// CHECK:     arith.cmpi ult, %{{.+}}, %cst{{.*}} : vector<[[N:16|4]]xi64>
+// CHECK:     vector.reduction <or>
+// CHECK:     scf.if
+// CHECK:       arith.addi %[[MEMORY]], %c4194336
+// CHECK:       llvm.store %c1_i64
 tile.func @scatter_ahead(%p: !tile.ptr<i32>, %i: !tile.ptr<i32>, %v: i32) {
   %r = tile.range 0 to 256 : tensor<256xi32>
   %i0 = tile.splat %i : !tile.ptr<i32> -> tensor<256x!tile.ptr<i32>>

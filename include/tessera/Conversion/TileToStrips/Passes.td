@@ -404,7 +404,8 @@ def StripsLowerPrivateCopies : Pass<"strips-lower-private-copies", "::mlir::func
   let description = [{
     Each `strips.private_copy` gets memory behind the rest of the scratch arena. Its size is one
     element per four lanes of the thread's programs. It is cleared before the loop over the
-    programs. Behind that loop, it is added to the array.
+    programs. Behind that loop, it is added to the array. If a program adds behind the first
+    256 KiB, the copy grows to up to 4 MiB before the next one.
 
     ```mlir
     func.func @k(%launch: !llvm.ptr, %begin: i64, %end: i64, %scratch: !llvm.ptr) -> i32 {
@@ -421,7 +422,7 @@ def StripsLowerPrivateCopies : Pass<"strips-lower-private-copies", "::mlir::func
     ```
     becomes
     ```mlir
-    ... // a quarter of (%end - %begin) * 1024 * 4 bytes, and 256 KiB at most
+    ... // a quarter of (%end - %begin) * 1024 * 4 bytes, and 256 KiB at first
     scf.for ... {
       llvm.store %neutral, ... : vector<16xf32>, !llvm.ptr
     }

@@ -5,7 +5,9 @@
 //
 // Clearing an element and reading it later costs about 0.2 ns, and adding it to the array 0.4 to 4.
 // An atomic costs 1.3 to 5, and many times that if two threads access one line. With four lanes or
-// more to an element the copy pays even if each is added to.
+// more to an element the copy pays even if each is added to. Only the additions show how large the
+// array is. So a copy is small at first, and grows before the next program once one has added
+// behind its end.
 
 #include "Grouping/CostModel.h"
 #include "Nests/StripAtomics.h"
@@ -44,12 +46,20 @@ public:
 
   /// The replacements of the private copy's results.
   SmallVector<Value> run() {
-    Value bytes = emitSize();
-    emitClear(bytes);
+    Value most = emitSize();
+    Value bytes = arith::MinUIOp::create(builder, loc, most, constant(strips::kPrivateCopyBytes));
+    emitClear(constant(0), bytes);
     Value address = LLVM::PtrToIntOp::create(builder, loc, builder.getI64Type(), memory);
+    Value growth = at(memory, constant(kGrownCopyBytes + kGrowthOffset));
+    Value size = at(memory, constant(kGrownCopyBytes + kGrowthOffset + 8));
+    LLVM::StoreOp::create(builder, loc, constant(0), growth);
+    LLVM::StoreOp::create(builder, loc, bytes, size);
+    builder.setInsertionPointToStart(programs.getBody());
+    emitGrowth(growth, size, most);
+    Value inProgram = LLVM::LoadOp::create(builder, loc, builder.getI64Type(), size);
     builder.setInsertionPointAfter(programs);
-    emitFlush(bytes);
-    return {bytes, address};
+    emitFlush(LLVM::LoadOp::create(builder, loc, builder.getI64Type(), size));
+    return {inProgram, address};
   }
 
 private:
@@ -64,7 +74,8 @@ private:
   }
   Value emitSize();
   Value makeNeutral(int64_t lanes);
-  void emitClear(Value bytes);
+  void emitClear(Value begin, Value end);
+  void emitGrowth(Value growth, Value size, Value most);
   void emitFlush(Value bytes);
   void emitElementFlush(Value from, Value place);
   Value isSome(Value sums, int64_t lanes);
@@ -82,10 +93,9 @@ Value PrivateCopyLowering::emitSize() {
   Value count =
       arith::SubIOp::create(builder, loc, programs.getUpperBound(), programs.getLowerBound());
   // So many programs fill the largest private copy: what follows cannot overflow.
-  Value enough = constant(strips::kPrivateCopyBytes);
+  Value enough = constant(kGrownCopyBytes);
   count = arith::MinUIOp::create(builder, loc, count, enough);
-  int64_t each =
-      std::min<int64_t>(privateCopy.getLanes() * elementBytes(), strips::kPrivateCopyBytes * 8);
+  int64_t each = std::min<int64_t>(privateCopy.getLanes() * elementBytes(), kGrownCopyBytes * 8);
   Value bytes = arith::MulIOp::create(builder, loc, count, constant(each));
   bytes = arith::DivUIOp::create(builder, loc, bytes, constant(kLanesPerElement));
   bytes = arith::MinUIOp::create(builder, loc, bytes, enough);
@@ -98,12 +108,28 @@ Value PrivateCopyLowering::makeNeutral(int64_t lanes) {
       builder, loc, DenseElementsAttr::get(type, Attribute(getNeutralElement(getKind(), element))));
 }
 
-void PrivateCopyLowering::emitClear(Value bytes) {
+void PrivateCopyLowering::emitClear(Value begin, Value end) {
   Value neutral = makeNeutral(kLine / elementBytes());
-  auto loop = scf::ForOp::create(builder, loc, constant(0), bytes, constant(kLine));
+  auto loop = scf::ForOp::create(builder, loc, begin, end, constant(kLine));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   LLVM::StoreOp::create(builder, loc, neutral, at(memory, loop.getInductionVar()), kLine);
+}
+
+/// Before a program: the copy gets its largest size, if an earlier program asked for it.
+void PrivateCopyLowering::emitGrowth(Value growth, Value size, Value most) {
+  using Predicate = arith::CmpIPredicate;
+  Type i64 = builder.getI64Type();
+  Value wanted = LLVM::LoadOp::create(builder, loc, i64, growth);
+  Value isWanted = arith::CmpIOp::create(builder, loc, Predicate::ne, wanted, constant(0));
+  Value bytes = LLVM::LoadOp::create(builder, loc, i64, size);
+  Value isSmaller = arith::CmpIOp::create(builder, loc, Predicate::ult, bytes, most);
+  Value grows = arith::AndIOp::create(builder, loc, isWanted, isSmaller);
+  auto grow = scf::IfOp::create(builder, loc, grows, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(grow.thenBlock());
+  emitClear(bytes, most);
+  LLVM::StoreOp::create(builder, loc, most, size);
 }
 
 /// True if any of a vector of sums is not neutral, by their bits.
@@ -204,7 +230,7 @@ struct StripsLowerPrivateCopies : impl::StripsLowerPrivateCopiesBase<StripsLower
         PrivateCopyLowering lowering(privateCopy, programs, func.getArgument(3), end, *machine);
         results =
             known.insert({{privateCopy.getBase(), privateCopy.getElement()}, lowering.run()}).first;
-        end += strips::kPrivateCopyBytes + kLine;
+        end += kGrownCopyBytes + kLine;
       }
       if (isKnownBefore && results != known.end()) {
         privateCopy->replaceAllUsesWith(results->second);

@@ -12,6 +12,7 @@
 // its loops. It does not if that loop only reads.
 
 #include "AccessChoice.h"
+#include "Grouping/AtomicPrivatisation.h"
 
 #include "Grouping/GroupRoots.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -140,6 +141,14 @@ void emitPrefetches(StripEmitter &emitter, strips::GroupOp group, AccessAnalysis
 /// Shorter rows are over before what they fetch has come.
 constexpr int64_t kMinRowBytesAhead = 1024;
 
+/// True if an atomic adds elements one by one to a thread's copy of an array. That takes longer
+/// than to load them, so its loop is the one that fetches.
+static bool addsToCopy(Operation *op) {
+  auto atomic = dyn_cast<tile::AtomicRMWOp>(op);
+  auto tile = atomic ? dyn_cast<RankedTensorType>(atomic.getPtr().getType()) : RankedTensorType();
+  return tile && tile.getRank() == 1 && getSharedBase(atomic);
+}
+
 FetchAhead::FetchAhead(tile::FuncOp kernel, const HostMachine &machine) : machine(machine) {
   if (!kernel.isKernel())
     return;
@@ -155,7 +164,7 @@ FetchAhead::FetchAhead(tile::FuncOp kernel, const HostMachine &machine) : machin
       if (auto other = dyn_cast<strips::GroupOp>(op))
         if (other.getShape() == group.getShape() &&
             llvm::none_of(other.getBody().front(), [](Operation &inner) {
-              return classify(&inner) == RootKind::InElementOrder;
+              return classify(&inner) == RootKind::InElementOrder && !addsToCopy(&inner);
             }))
           last = other;
     fetchers[group] = last;

@@ -171,10 +171,12 @@ std::string describeNoSums(tile::AtomicRMWOp atomic) {
 }
 
 /// The remark about private copies, and the code outside.
-constexpr StringLiteral kInPrivateCopy =
-    "in the thread's private copy of up to the first 256 KiB, which is added "
-    "to the array at the end; beyond it, ";
-static_assert(strips::kPrivateCopyBytes == 256 << 10, "the remark says so");
+std::string describePrivateCopy(int64_t bytes) {
+  std::string size =
+      bytes < 1 << 20 ? std::to_string(bytes >> 10) + " KiB" : std::to_string(bytes >> 20) + " MiB";
+  return "in the thread's private copy of up to the first " + size +
+         ", which is added to the array at the end; beyond it, ";
+}
 
 class AtomicNest {
 public:
@@ -363,7 +365,8 @@ std::string AtomicNest::describe() const {
   if (isPrivate)
     return elements + "by loads and stores, since no other program accesses them";
   elements += "by one locked instruction where they are aligned";
-  return privateCopy ? kInPrivateCopy.str() + elements : elements + "; " + describeNoSums(atomic);
+  return privateCopy ? describePrivateCopy(strips::kPrivateCopyBytes) + elements
+                     : elements + "; " + describeNoSums(atomic);
 }
 
 bool AtomicNest::run(const StripOptions &options, std::string &remark) {
@@ -591,7 +594,7 @@ class ThreadPrivateNest {
 public:
   ThreadPrivateNest(strips::GroupOp group, tile::AtomicRMWOp atomic, AccessAnalysis &access,
                     const StripOptions &options)
-      : atomic(atomic), emitter(group, access), options(options),
+      : group(group), atomic(atomic), emitter(group, access), options(options),
         shape(tile::getShape(atomic.getPtr().getType())), loc(atomic.getLoc()) {
     emitter.setLoc(loc);
   }
@@ -600,11 +603,13 @@ public:
   bool run();
 
 private:
-  void emitPrefetch(IndexTuple index);
+  void emitPrefetch(IndexTuple index, bool ofCopy);
+  void emitGrowth(Value offset);
   void emitStrip(IndexTuple index);
   void emitElements(IndexTuple index);
   void emitPlain(OpBuilder &b, Value address, Value value);
 
+  strips::GroupOp group;
   tile::AtomicRMWOp atomic;
   StripEmitter emitter;
   const StripOptions &options;
@@ -640,12 +645,22 @@ bool isCheap(Value value, unsigned &loads) {
 }
 
 /// A locked instruction waits for its line, and what comes after it waits as well. So if a strip
-/// has places outside the private copy, those some strips ahead are fetched.
-void ThreadPrivateNest::emitPrefetch(IndexTuple index) {
+/// has places outside the private copy, those some strips ahead are fetched. Additions to a copy
+/// do not wait, but few of them are in flight at once, since each takes several instructions. So
+/// the places of a copy that has grown are fetched as well.
+void ThreadPrivateNest::emitPrefetch(IndexTuple index, bool ofCopy) {
   constexpr int64_t kLanesAhead = 48, kMinLanes = 4 * kLanesAhead;
   unsigned loads = 0;
   if (lanes < 2 || shape[laneDim] < kMinLanes || !isCheap(atomic.getPtr(), loads))
     return;
+  Value toCopy;
+  if (ofCopy) {
+    OpBuilder &b = emitter.atEnd();
+    Value few = arith::ConstantIntOp::create(b, loc, strips::kPrivateCopyBytes, 64);
+    emitter.beginIf(
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ugt, privateCopy.bytes, few));
+    toCopy = arith::SubIOp::create(emitter.atEnd(), loc, privateCopy.memory, privateCopy.base);
+  }
   Value position = emitter.getIndexValue(index[laneDim]);
   Value last = emitter.getIndexConstant(shape[laneDim] - lanes);
   Value distance = emitter.getIndexConstant(llvm::alignTo(kLanesAhead, lanes));
@@ -655,12 +670,37 @@ void ThreadPrivateNest::emitPrefetch(IndexTuple index) {
   index[laneDim] = {ahead, 0, lanes, emitter.getLevel()};
   Value addresses = emitter.broadcast(emitter.evaluate(atomic.getPtr(), index), lanes);
   OpBuilder &known = emitter.atEnd();
+  if (toCopy) {
+    toCopy = vector::BroadcastOp::create(known, loc, addresses.getType(), toCopy);
+    addresses = arith::AddIOp::create(known, loc, addresses, toCopy);
+  }
   auto ptr = LLVM::LLVMPointerType::get(atomic.getContext());
   for (int64_t lane = 0; lane < lanes; ++lane) {
     Value address = vector::ExtractOp::create(known, loc, addresses, lane);
     Value pointer = LLVM::IntToPtrOp::create(known, loc, ptr, address);
     LLVM::Prefetch::create(known, loc, pointer, /*rw=*/1, /*hint=*/3, /*cache=*/1);
   }
+  if (ofCopy)
+    emitter.endIf();
+}
+
+/// Asks for a larger copy if that has a place for any lane of a strip.
+void ThreadPrivateNest::emitGrowth(Value offset) {
+  OpBuilder &b = emitter.atEnd();
+  Value most = arith::ConstantIntOp::create(b, loc, kGrownCopyBytes, 64);
+  if (auto type = dyn_cast<VectorType>(offset.getType()))
+    most = vector::BroadcastOp::create(b, loc, type, most);
+  Value fits = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, offset, most);
+  if (lanes > 1)
+    fits = vector::ReductionOp::create(b, loc, vector::CombiningKind::OR, fits);
+  emitter.beginIf(fits);
+  OpBuilder &yes = emitter.atEnd();
+  Value behind = arith::ConstantIntOp::create(yes, loc, kGrownCopyBytes + kGrowthOffset, 64);
+  Value address = arith::AddIOp::create(yes, loc, privateCopy.memory, behind);
+  auto ptr = LLVM::LLVMPointerType::get(atomic.getContext());
+  Value one = arith::ConstantIntOp::create(yes, loc, 1, 64);
+  LLVM::StoreOp::create(yes, loc, one, LLVM::IntToPtrOp::create(yes, loc, ptr, address));
+  emitter.endIf();
 }
 
 /// Each element separately, in the private copy or outside.
@@ -688,6 +728,8 @@ void ThreadPrivateNest::emitElements(IndexTuple index) {
 }
 
 void ThreadPrivateNest::emitStrip(IndexTuple index) {
+  if (shape.size() == 1 && lanes > 1)
+    options.fetchAhead.emit(emitter, group, emitter.getIndexValue(index[laneDim]), lanes);
   IndexTuple strip(index);
   strip[laneDim].lanes = lanes;
   Value address = emitter.broadcast(emitter.evaluate(atomic.getPtr(), strip), lanes);
@@ -704,7 +746,7 @@ void ThreadPrivateNest::emitStrip(IndexTuple index) {
   Value offset = arith::SubIOp::create(b, loc, address, spread(privateCopy.base));
   // Masked-off lanes go behind the private copy.
   if (mask) {
-    Value behind = arith::ConstantIntOp::create(b, loc, strips::kPrivateCopyBytes, 64);
+    Value behind = arith::ConstantIntOp::create(b, loc, kGrownCopyBytes, 64);
     offset = arith::SelectOp::create(b, loc, mask, offset, spread(behind));
   }
   Value inside =
@@ -719,6 +761,7 @@ void ThreadPrivateNest::emitStrip(IndexTuple index) {
   Value one = arith::ConstantIntOp::create(b, loc, 1, 1);
   Value outside = arith::XOrIOp::create(b, loc, inside, one);
   emitter.beginIf(inside);
+  emitPrefetch(index, /*ofCopy=*/true);
   {
     OpBuilder &yes = emitter.atEnd();
     Value place = arith::AddIOp::create(yes, loc, offset, spread(privateCopy.memory));
@@ -733,8 +776,9 @@ void ThreadPrivateNest::emitStrip(IndexTuple index) {
   }
   emitter.endIf();
   emitter.beginIf(outside);
-  emitPrefetch(index);
+  emitPrefetch(index, /*ofCopy=*/false);
   emitElements(index);
+  emitGrowth(offset);
   emitter.endIf();
 }
 
@@ -775,7 +819,7 @@ bool lowerAtomicInStrips(strips::GroupOp group, tile::AtomicRMWOp atomic, Access
   } else if (AtomicNest(group, atomic, access).run(options, rows)) {
     remark = rows;
   } else if (ThreadPrivateNest(group, atomic, access, options).run()) {
-    remark = (kInPrivateCopy + kEach + rows).str();
+    remark = describePrivateCopy(kGrownCopyBytes) + kEach.str() + rows;
   } else {
     isLowered = false;
     if (atomic.getResult().use_empty())

@@ -11,6 +11,15 @@
 
 namespace tessera {
 
+/// The most bytes to which a `strips.private_copy` grows. It begins with those that fit a
+/// second-level cache, since nothing says how large the array is. In each of the programs before it
+/// has grown, an addition behind its end asks for it (`kGrowthOffset`).
+inline constexpr int64_t kGrownCopyBytes = 4 << 20;
+
+/// Where an addition asks for growth, by a word that is not 0: so many bytes behind the largest
+/// copy.
+inline constexpr int64_t kGrowthOffset = 32;
+
 /// The value that an atomic stores.
 mlir::Value buildAtomicCombination(mlir::OpBuilder &builder, mlir::Location loc,
                                    tile::AtomicKind kind, mlir::Value old, mlir::Value value);
