@@ -15,7 +15,7 @@ import pytest
 from execution.running import draw, host_has, make_kernel
 from execution.test_dot import dot
 from execution.test_dot_instructions import check_bytes
-from execution.test_few_rows import inputs, product
+from execution.test_few_rows import inputs, nibbles, product
 from execution.test_packed_weights import REMARK, check_product
 
 import tessera
@@ -185,6 +185,22 @@ def test_few_rows(rng, dtype: str, shape: tuple[int, ...]) -> None:
     (remark,) = [text for text in compiled.metadata["remarks"] if "dot of" in text]
     assert (BYTES if dtype == "int8" else BF16) in remark and "few rows" in remark
     np.testing.assert_array_equal(out, x.astype(np.float64) @ w.astype(np.float64).T)
+
+
+# Two dots on halves of bytes share a loop: 8 rows and several iterations, 16 rows and a single one.
+@pytest.mark.parametrize("shape", [(8, 32, 1024, 32, 256), (16, 16, 512, 16, 256)])
+def test_few_rows_of_decoded_weights(rng, shape: tuple[int, ...]) -> None:
+    m, n, k, bn, bk = shape
+    x = rng.integers(-128, 128, (m, k)).astype(np.int8)
+    numbers = rng.integers(-8, 8, (n, k))
+    low, high = numbers[:, : k // 2] + 8, numbers[:, k // 2 :] + 8
+    w = (low | high << 4).astype(np.uint8).view(np.int8)
+    out = np.zeros((m, n), np.int32)
+    features = {**OPTIONS, "features": OPTIONS["features"] + ",+avx512vnni"}
+    compiled = nibbles[(n // bn,)](x, w, out, n, k, M=m, BN=bn, BK=bk, SUM=tl.int32, **features)
+    found = [text for text in compiled.metadata["remarks"] if "dot of" in text]
+    assert len(found) == 2 and all(BYTES in text and "few rows" in text for text in found)
+    np.testing.assert_array_equal(out, x.astype(np.int64) @ numbers.T)
 
 
 def test_not_with_deterministic(rng) -> None:

@@ -222,3 +222,48 @@ tile.func @in_tiles(%p: !tile.ptr<i8>, %ld: i32) {
   }
   tile.return
 }
+
+// -----
+
+// Decoded weights are stored before a register loads them, those of the next 64 bytes of k meanwhile.
+// TILES-LABEL: tile.func @decoded_tiles(
+// TILES: scf.for
+// TILES:   llvm.x86.tileloadd64
+// TILES-COUNT-16: arith.andi {{.*}} : vector<64xi8>
+// TILES:   scf.for
+// TILES-COUNT-16: llvm.intr.prefetch
+// TILES:     scf.if
+// TILES-COUNT-16: vector.store {{.*}} : memref<32x64xi8>, vector<64xi8>
+// TILES:     llvm.x86.tileloadd64
+// TILES:     llvm.x86.tdpbssd
+tile.func @decoded_tiles(%p: !tile.ptr<i8>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %a = strips.scratch 0 : memref<8x256xi8>
+  %b = strips.scratch 2048 : memref<256x16xi8>
+  %acc = strips.scratch 6144 : memref<8x16xi32>
+  scf.for %i = %c0 to %c8 step %c1 {
+    strips.group [256, 16] {
+      %ps = tile.splat %p : !tile.ptr<i8> -> tensor<16x256x!tile.ptr<i8>>
+      %n = tile.range 0 to 16 : tensor<16xi32>
+      %n1 = tile.expand_dims %n {axis = 1 : i32} : tensor<16xi32> -> tensor<16x1xi32>
+      %ld = arith.constant dense<4096> : tensor<16x1xi32>
+      %ns = arith.muli %n1, %ld : tensor<16x1xi32>
+      %nb = tile.broadcast %ns : tensor<16x1xi32> -> tensor<16x256xi32>
+      %k = tile.range 0 to 256 : tensor<256xi32>
+      %k1 = tile.expand_dims %k {axis = 0 : i32} : tensor<256xi32> -> tensor<1x256xi32>
+      %kb = tile.broadcast %k1 : tensor<1x256xi32> -> tensor<16x256xi32>
+      %o = arith.addi %nb, %kb : tensor<16x256xi32>
+      %pp = tile.addptr %ps, %o : tensor<16x256x!tile.ptr<i8>>, tensor<16x256xi32>
+      %w = tile.load %pp : tensor<16x256x!tile.ptr<i8>>
+      %mask = arith.constant dense<15> : tensor<16x256xi8>
+      %low = arith.andi %w, %mask : tensor<16x256xi8>
+      %t = tile.trans %low {order = array<i32: 1, 0>} : tensor<16x256xi8> -> tensor<256x16xi8>
+      strips.write %t, %b : tensor<256x16xi8>, memref<256x16xi8>
+      strips.yield
+    }
+    strips.dot %a, %b, %acc : memref<8x256xi8>, memref<256x16xi8>, memref<8x16xi32>
+  }
+  tile.return
+}

@@ -633,16 +633,20 @@ FewRowsDots findFewRowsDots(Operation *func, const HostMachine &machine, bool de
 void emitFewRowsDots(const FewRowsDots &groups, const HostMachine &machine,
                      llvm::function_ref<ScratchRange &(Operation *)> getScratch) {
   SetVector<Operation *> all, tiled;
+  SmallVector<FewRowsDot> tiledDots;
   for (const auto &[group, dots] : groups)
-    for (const FewRowsDot &found : dots)
-      (findFewRowsTiles(found, machine) ? tiled : all).insert(found.dot);
+    for (const FewRowsDot &found : dots) {
+      bool isTiled = findFewRowsTiles(found, machine);
+      (isTiled ? tiled : all).insert(found.dot);
+      if (isTiled)
+        tiledDots.push_back(found);
+    }
   DenseMap<std::pair<Value, Operation *>, Value> tileSums;
-  for (Operation *op : tiled) {
-    auto dot = cast<strips::DotOp>(op);
-    scf::ForOp loop = findLoopOfSums(dot, tiled);
-    Value &sums = tileSums[{dot.getAcc(), dot->getParentOp()}];
+  for (FewRowsDot found : tiledDots) {
+    scf::ForOp loop = findLoopOfSums(found.dot, tiled);
+    Value &sums = tileSums[{found.dot.getAcc(), found.dot->getParentOp()}];
     if (loop && !sums)
-      sums = emitTileSums(dot, loop, getScratch(dot).begin);
+      sums = emitTileSums(found, loop, getScratch(found.dot).begin);
   }
   DenseMap<std::pair<Value, Operation *>, LaneSums> kept;
   auto findKept = [&](strips::DotOp dot) -> const LaneSums * {
@@ -663,10 +667,15 @@ void emitFewRowsDots(const FewRowsDots &groups, const HostMachine &machine,
   SmallVector<SmallVector<FewRowsDot>> chains;
   auto canJoin = [&](const SmallVector<FewRowsDot> &chain, const FewRowsDot &found) {
     strips::DotOp last = chain.back().dot, dot = found.dot;
-    return found.load && chain.back().load == found.load && findKept(dot) &&
-           last.getAcc() == dot.getAcc() && last->getBlock() == dot->getBlock() &&
-           last->isBeforeInBlock(dot) && getK(last) == getK(dot) &&
-           Extents(dot, machine, chain.size() + 1).depth == getK(dot);
+    if (!found.load || chain.back().load != found.load || last.getAcc() != dot.getAcc() ||
+        last->getBlock() != dot->getBlock() || !last->isBeforeInBlock(dot) ||
+        getK(last) != getK(dot) || tiled.contains(last) != tiled.contains(dot))
+      return false;
+    auto isDecoded = [](const FewRowsDot &one) { return one.decoded != one.source; };
+    if (tiled.contains(dot))
+      return isDecoded(found) == isDecoded(chain.back()) &&
+             tileSums.lookup({dot.getAcc(), dot->getParentOp()}) && chain.size() < kMaxTiledDots;
+    return findKept(dot) && Extents(dot, machine, chain.size() + 1).depth == getK(dot);
   };
   for (const auto &[group, dots] : groups)
     for (const FewRowsDot &found : dots) {
@@ -699,7 +708,7 @@ void emitFewRowsDots(const FewRowsDots &groups, const HostMachine &machine,
     auto &[begin, size] = getScratch(found.dot);
     if (const AMXInstruction *tiles = findFewRowsTiles(found, machine)) {
       Value sums = tileSums[{found.dot.getAcc(), found.dot->getParentOp()}];
-      size = std::max(size, emitFewRowsTiles(found.dot, *tiles, first, stride, sums, begin));
+      size = std::max(size, emitFewRowsTiles(chain, *tiles, first, stride, sums, begin));
       continue;
     }
     Extents extents(found.dot, machine, chain.size());

@@ -14,9 +14,15 @@
 //
 // With fewer than 16 rows, a register of packed words has words of the next k behind the last row.
 // The sums of these columns are not used.
+//
+// A register cannot be computed with. So weights that are decoded from fewer bits are stored first,
+// 16 columns by 64 bytes. A register waits for what it loads to be stored, so the next 64 bytes are
+// decoded before these are multiplied. Two dots on parts of the same bytes share the loop, each
+// with sums of its own in a register.
 
 #include "FewRowsTiles.h"
 
+#include "DotOperands.h"
 #include "TileLoops.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
@@ -30,6 +36,8 @@ constexpr int64_t kRows = AMXInstruction::kRows, kWords = AMXInstruction::kWords
                   kWordBytes = AMXInstruction::kWordBytes, kLineBytes = HostMachine::kLineBytes;
 /// Multiply-adds of a vector of weights, from which on registers are faster (Emerald Rapids).
 constexpr int64_t kMinMultiplies = 5;
+/// The same of a vector of decoded weights.
+constexpr int64_t kMinDecodedMultiplies = 8;
 /// Lines along k between those that are loaded and those that are fetched (Emerald Rapids).
 constexpr int64_t kPrefetchLines = 4;
 
@@ -37,8 +45,9 @@ int64_t getM(strips::DotOp dot) { return cast<MemRefType>(dot.getA().getType()).
 
 class FewRowsTilesEmitter : TileLoops {
 public:
-  explicit FewRowsTilesEmitter(strips::DotOp dot)
-      : TileLoops(dot), M(getM(dot)), N(cast<MemRefType>(dot.getB().getType()).getDimSize(1)),
+  explicit FewRowsTilesEmitter(ArrayRef<FewRowsDot> dots)
+      : TileLoops(dots.back().dot), dots(dots), M(getM(dot)),
+        N(cast<MemRefType>(dot.getB().getType()).getDimSize(1)),
         accElement(cast<MemRefType>(dot.getAcc().getType()).getElementType()) {
     auto type = cast<MemRefType>(dot.getA().getType());
     bytes = type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
@@ -56,37 +65,130 @@ public:
   int64_t emit(const AMXInstruction &instruction, Value first, Value stride, Value sums,
                int64_t offset) {
     int64_t begin = offset;
+    b.setInsertionPoint(dots.front().dot);
     // The last words are followed by those of another register's width.
     int64_t words = bytes / kWordBytes;
-    packed = reserve({words + kWords, M}, b.getI32Type(), offset);
-    packRows(instruction.steps);
+    SmallVector<Value> packed;
+    for (size_t part = 0; part < dots.size(); ++part)
+      packed.push_back(reserve({words + kWords, M}, b.getI32Type(), offset));
+    for (auto [found, target] : llvm::zip_equal(dots, packed)) {
+      // Memory of a may be that of another buffer once its dot is past.
+      b.setInsertionPoint(found.dot);
+      packRows(found.dot, target, instruction.steps);
+    }
     bool isKept = sums != nullptr;
     if (!isKept) {
       sums = reserve({N, kWords}, accElement, offset);
       setToZero(sums);
     }
-    Matrix ofSums = describe(sums), ofPacked = describe(packed);
+    if (isDecoded()) {
+      Type element = cast<MemRefType>(dot.getB().getType()).getElementType();
+      decoded = reserve({2 * int64_t(dots.size()) * kRows, getElements()}, element, offset);
+    }
+    Value ofOthers = dots.size() > 1 ? reserve({kRows, kWords}, accElement, offset) : Value();
+    Matrix ofSums = describe(sums);
+    SmallVector<Matrix> ofPacked =
+        llvm::map_to_vector(packed, [&](Value v) { return describe(v); });
     forEach(0, N, kRows, [&](Value column) {
       loadTile(0, ofSums, column, index(0));
+      for (size_t part = 1; part < dots.size(); ++part)
+        call("llvm.x86.tilezero", {number(part)});
       Value weights = getPointer(first, stride, column);
       Value next = getNext(first, stride, column);
+      if (isDecoded())
+        decode(weights, stride, index(0));
       forEach(0, bytes, kLineBytes, [&](Value k) {
         fetch(weights, next, stride, k);
-        loadTile(1, advance(weights, toI64(k)), stride);
+        if (isDecoded())
+          decodeAhead(weights, stride, k);
         Value word = arith::DivUIOp::create(b, loc, k, index(kWordBytes));
-        loadTile(2, ofPacked, word, index(0));
-        call(instruction.intrinsic, {number(0), number(1), number(2)});
+        for (size_t part = 0; part < dots.size(); ++part) {
+          int64_t tile = kFirstOperand + 2 * part;
+          if (isDecoded())
+            loadTile(tile, describe(decoded), getDecodedRow(k, part), index(0));
+          else
+            loadTile(tile, advance(weights, toI64(k)), stride);
+          loadTile(tile + 1, ofPacked[part], word, index(0));
+          call(instruction.intrinsic, {number(part), number(tile), number(tile + 1)});
+        }
       });
       storeTile(0, ofSums, column, index(0));
+      for (size_t part = 1; part < dots.size(); ++part) {
+        storeTile(part, describe(ofOthers), index(0), index(0));
+        addSums(ofOthers, sums, column);
+      }
     });
     if (!isKept)
       addToResult(sums);
     needTiles();
-    dot.erase();
+    for (FewRowsDot found : dots)
+      found.dot.erase();
     return offset - begin;
   }
 
 private:
+  /// The registers behind those of sums.
+  static constexpr int64_t kFirstOperand = 2;
+  static_assert(kFirstOperand == int64_t(kMaxTiledDots));
+
+  bool isDecoded() const { return dots.front().decoded != dots.front().source; }
+  /// Weights of a line.
+  int64_t getElements() {
+    return kLineBytes * 8 / cast<MemRefType>(dot.getB().getType()).getElementTypeBitWidth();
+  }
+
+  /// The first row of decoded weights of a line: one half of the buffer is written while the other
+  /// one is read.
+  Value getDecodedRow(Value k, int64_t part) {
+    Value line = arith::DivUIOp::create(b, loc, k, index(kLineBytes));
+    Value half = arith::AndIOp::create(b, loc, line, index(1));
+    return add(times(half, dots.size() * kRows), part * kRows);
+  }
+
+  void decodeAhead(Value weights, Value stride, Value k) {
+    Value ahead = add(k, kLineBytes);
+    Value isInside = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, ahead, index(bytes));
+    auto ifOp = scf::IfOp::create(b, loc, isInside, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(ifOp.thenBlock());
+    decode(weights, stride, ahead);
+  }
+
+  /// Decodes a line of 16 columns for each dot.
+  void decode(Value weights, Value stride, Value k) {
+    int64_t count = getElements();
+    Value line = advance(weights, toI64(k));
+    auto type = VectorType::get(count, getElementTypeOrSelf(dots.front().source.getType()));
+    for (int64_t row = 0; row < kRows; ++row) {
+      DenseMap<Value, Value> known;
+      Value loaded = LLVM::LoadOp::create(b, loc, type, line, /*alignment=*/1);
+      for (auto [part, found] : llvm::enumerate(dots)) {
+        known[found.source] = loaded;
+        Value value = decodeVector(b, loc, found.decoded, count, known);
+        vector::StoreOp::create(b, loc, value, decoded,
+                                ValueRange{add(getDecodedRow(k, part), row), index(0)});
+      }
+      line = advance(line, stride);
+    }
+  }
+
+  /// Adds 16 rows of sums to those of the columns from `column` on.
+  void addSums(Value from, Value to, Value column) {
+    auto type = VectorType::get(kWords, accElement);
+    for (int64_t row = 0; row < kRows; ++row) {
+      SmallVector<Value> place{add(column, row), index(0)};
+      Value added = vector::LoadOp::create(b, loc, type, from, ValueRange{index(row), index(0)});
+      Value old = vector::LoadOp::create(b, loc, type, to, place);
+      vector::StoreOp::create(b, loc, sum(old, added), to, place);
+    }
+  }
+
+  Value sum(Value old, Value added) {
+    if (accElement.isInteger())
+      return arith::AddIOp::create(b, loc, old, added);
+    return arith::AddFOp::create(b, loc, old, added);
+  }
+
   Value getPointer(Value first, Value stride, Value column) {
     Value distance = arith::MulIOp::create(b, loc, toI64(column), stride);
     Value address = arith::AddIOp::create(b, loc, first, distance);
@@ -119,7 +221,7 @@ private:
   }
 
   /// Packs rows of a: word by word, the rows beside each other.
-  void packRows(int64_t steps) {
+  void packRows(strips::DotOp dot, Value packed, int64_t steps) {
     auto source = cast<MemRefType>(dot.getA().getType()).getElementType();
     auto loaded = VectorType::get(kWords * steps, source);
     auto words = VectorType::get(kWords, b.getI32Type());
@@ -162,17 +264,16 @@ private:
         Value added = vector::ShuffleOp::create(b, loc, type, all, all, order);
         SmallVector<Value> place{index(row), column};
         Value old = vector::LoadOp::create(b, loc, type, dot.getAcc(), place);
-        Value sum = accElement.isInteger() ? arith::AddIOp::create(b, loc, old, added).getResult()
-                                           : arith::AddFOp::create(b, loc, old, added).getResult();
-        vector::StoreOp::create(b, loc, sum, dot.getAcc(), place);
+        vector::StoreOp::create(b, loc, sum(old, added), dot.getAcc(), place);
       }
     });
   }
 
-  int64_t M, N;  ///< M: a power of two
-  int64_t bytes; ///< of k
+  ArrayRef<FewRowsDot> dots; ///< that decode the same weights
+  int64_t M, N;              ///< M: a power of two
+  int64_t bytes;             ///< of k
   Type accElement;
-  Value packed;
+  Value decoded; ///< null: the weights are loaded as they are
 };
 
 } // namespace
@@ -184,24 +285,27 @@ const AMXInstruction *findFewRowsTiles(const FewRowsDot &found, const HostMachin
   const AMXInstruction *instruction = element.isInteger(8) ? machine.int8AMX
                                       : element.isBF16()   ? machine.bf16AMX
                                                            : nullptr;
-  // Elements that are computed would be stored before a register loads them.
-  if (!instruction || !found.load || found.decoded != found.source || b.getElementType() != element)
+  bool isDecoded = found.decoded != found.source;
+  unsigned bits = getElementTypeOrSelf(found.source.getType()).getIntOrFloatBitWidth();
+  if (!instruction || !found.load || b.getElementType() != element ||
+      bits != element.getIntOrFloatBitWidth())
     return nullptr;
   const DotInstruction *vectors = element.isBF16() ? machine.bf16Dot : machine.int8Dot;
   int64_t multiplies = getM(dot) * (vectors ? 1 : 2);
   bool fits = b.getDimSize(1) % kRows == 0 &&
               a.getDimSize(1) % (kWords * instruction->steps) == 0 && getM(dot) <= kRows &&
               llvm::isPowerOf2_64(getM(dot));
-  return fits && multiplies >= kMinMultiplies ? instruction : nullptr;
+  return fits && multiplies >= (isDecoded ? kMinDecodedMultiplies : kMinMultiplies) ? instruction
+                                                                                    : nullptr;
 }
 
-Value emitTileSums(strips::DotOp dot, scf::ForOp loop, int64_t &offset) {
-  return FewRowsTilesEmitter(dot).emitSums(loop, offset);
+Value emitTileSums(const FewRowsDot &found, scf::ForOp loop, int64_t &offset) {
+  return FewRowsTilesEmitter(found).emitSums(loop, offset);
 }
 
-int64_t emitFewRowsTiles(strips::DotOp dot, const AMXInstruction &instruction, Value first,
+int64_t emitFewRowsTiles(ArrayRef<FewRowsDot> dots, const AMXInstruction &instruction, Value first,
                          Value stride, Value sums, int64_t scratchOffset) {
-  return FewRowsTilesEmitter(dot).emit(instruction, first, stride, sums, scratchOffset);
+  return FewRowsTilesEmitter(dots).emit(instruction, first, stride, sums, scratchOffset);
 }
 
 } // namespace tessera
