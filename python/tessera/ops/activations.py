@@ -91,7 +91,9 @@ def hardsigmoid(input):
 
         assert ops.hardsigmoid(np.array([-4.0, 0.0, 3.0])).tolist() == [0, 0.5, 1]
     """
-    return tl.where(input <= -3, 0.0, tl.where(input >= 3, 1.0, (input + 3) / 6))
+    # The last operand is for a NaN alone, whose derivative is 0.
+    outside = tl.where(input <= -3, 0.0, tl.where(input >= 3, 1.0, 0.0 * input))
+    return tl.where((input > -3) & (input < 3), (input + 3) / 6, outside)
 
 
 @pointwise
@@ -125,6 +127,14 @@ def elu(input, alpha=1.0):
     return tl.where(input > 0, input, alpha * tl.expm1(tl.where(input > 0, 0.0, input)))
 
 
+@elu.backward
+def _elu_backward(grad, input, alpha):
+    # By exp: expm1 + 1, which would be derived, has lost the digits of a small exponential.
+    low = tl.where(input > 0, 0.0, input)
+    of_input = tl.where(input > 0, grad, grad * alpha * tl.exp(low))
+    return of_input, tl.where(input > 0, 0.0, grad * tl.expm1(low))
+
+
 @pointwise
 def selu(input):
     """1.0507 * elu(input, 1.6733), with torch's digits.
@@ -141,6 +151,12 @@ def selu(input):
     return 1.0507009873554805 * tl.where(input > 0, input, 1.6732632423543772 * low)
 
 
+@selu.backward
+def _selu_backward(grad, input):
+    share = 1.6732632423543772 * tl.exp(tl.where(input > 0, 0.0, input))
+    return 1.0507009873554805 * grad * tl.where(input > 0, 1.0, share)
+
+
 @pointwise
 def celu(input, alpha=1.0):
     """input where input > 0, and alpha * (exp(input / alpha) - 1) elsewhere.
@@ -154,6 +170,14 @@ def celu(input, alpha=1.0):
         assert np.allclose(ops.celu(np.array([-2.0, 2.0]), 2.0), [2 * np.exp(-1) - 2, 2])
     """
     return tl.where(input > 0, input, alpha * tl.expm1(tl.where(input > 0, 0.0, input) / alpha))
+
+
+@celu.backward
+def _celu_backward(grad, input, alpha):
+    low = tl.where(input > 0, 0.0, input) / alpha
+    share = tl.exp(low)
+    of_alpha = tl.where(input > 0, 0.0, grad * (tl.expm1(low) - low * share))
+    return tl.where(input > 0, grad, grad * share), of_alpha
 
 
 @pointwise

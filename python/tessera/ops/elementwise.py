@@ -8,25 +8,32 @@ from typing import Any
 import tessera.language as tl
 from tessera.calls.pointwise import pointwise
 from tessera.ops.arguments import part_of, refuse
+from tessera.runtime.jit import jit
+
+
+@jit
+def _at_least(input, min):
+    # The last operand is for a NaN alone, whose derivative is 0.
+    return tl.where((input < min) | (min != min), min, tl.where(input >= min, input, 0 * input))
 
 
 @part_of("clamp")
 @pointwise
 def _clamp(input, min, max):
-    above = tl.where((input < min) | (min != min), min, input)
-    return tl.where((above > max) | (max != max), max, above)
+    above = _at_least(input, min)
+    return tl.where((above > max) | (max != max), max, tl.where(above <= max, above, 0 * above))
 
 
 @part_of("clamp")
 @pointwise
 def _clamp_min(input, min):
-    return tl.where((input < min) | (min != min), min, input)
+    return _at_least(input, min)
 
 
 @part_of("clamp")
 @pointwise
 def _clamp_max(input, max):
-    return tl.where((input > max) | (max != max), max, input)
+    return tl.where((input > max) | (max != max), max, tl.where(input <= max, input, 0 * input))
 
 
 def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Any:

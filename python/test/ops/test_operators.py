@@ -188,23 +188,29 @@ def test_gumbel_softmax() -> None:
 
 
 def test_large_values() -> None:
-    """The branch that is not taken overflows, and must not spoil the derivative."""
-    for name in (
-        "elu",
-        "selu",
-        "celu",
-        "softplus",
-        "logsigmoid",
-        "mish",
-        "silu",
-        "gelu",
-        "sigmoid",
-    ):
-        x = torch.tensor([-200.0, -0.0, 0.0, 200.0, float("nan")], requires_grad=True)
-        ours, theirs = getattr(ops, name)(x), getattr(torch.nn.functional, name)(x)
-        torch.testing.assert_close(ours, theirs, equal_nan=True)
-        (a,), (b,) = (torch.autograd.grad(each.sum(), x) for each in (ours, theirs))
-        torch.testing.assert_close(a[:4], b[:4])
+    """The branch that is not taken overflows, and must not spoil the derivative. A small exponential
+    keeps its digits."""
+    F, nan = torch.nn.functional, float("nan")
+    names = "elu selu celu softplus logsigmoid mish silu gelu sigmoid".split()
+    pairs = [(getattr(ops, name), getattr(F, name)) for name in names]
+    for op, theirs in pairs:
+        x = torch.tensor([-200.0, -17.5, -12.3, -0.0, 0.0, 200.0, nan], requires_grad=True)
+        torch.testing.assert_close(op(x), theirs(x), equal_nan=True)
+        (a,), (b,) = (torch.autograd.grad(each(x).sum(), x) for each in (op, theirs))
+        torch.testing.assert_close(a[:-1], b[:-1], rtol=1e-4, atol=1e-20)
+
+
+def test_gradients_of_bounded_values_at_nan() -> None:
+    """They are 0, as torch's are, and the value is NaN."""
+    for bounds in ((-1, 2), (-1,), (None, 2), None):
+        x = torch.tensor([float("nan"), 1.0, -9.0, 2.0], requires_grad=True)
+        y, theirs = (
+            (ops.hardsigmoid(x), torch.nn.functional.hardsigmoid(x)) if bounds is None
+            else (ops.clamp(x, *bounds), torch.clamp(x, *bounds))
+        )  # fmt: skip
+        torch.testing.assert_close(y, theirs, equal_nan=True)
+        (a,), (b,) = (torch.autograd.grad(each.sum(), x) for each in (y, theirs))
+        torch.testing.assert_close(a, b)
 
 
 def test_targets_that_are_no_classes() -> None:
