@@ -19,10 +19,7 @@ _BLOCK = 256
 class _BlockOptimizer(_Optimizer):
     """An optimiser with averages in 8 bits, but of parameters with few elements."""
 
-    def _settings(self, group: dict[str, Any]) -> dict[str, Any]:
-        """The settings of a group that a step takes."""
-        known = self.defaults.keys() - {"min_8bit_size"}
-        return {key: value for key, value in group.items() if key in known}
+    _takes_codes = True
 
     def _is_in_blocks(self, param: Any, group: dict[str, Any]) -> bool:
         return bool(param.numel() >= group["min_8bit_size"])
@@ -34,7 +31,8 @@ class _BlockOptimizer(_Optimizer):
         state[f"{name}_scale"] = torch.zeros(blocks, dtype=torch.float32, device=param.device)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """As torch's, which would give codes and scales the parameter's type."""
+        """As torch's, which would give codes and scales the parameter's type. Averages of floats, as
+        torch.optim.AdamW's, become codes."""
         super().load_state_dict(state_dict)
         params = [each for group in self.param_groups for each in group["params"]]
         numbers = [each for group in state_dict["param_groups"] for each in group["params"]]
@@ -43,6 +41,17 @@ class _BlockOptimizer(_Optimizer):
                 is_part = torch.is_tensor(value) and value.dtype in (torch.int8, torch.uint8)
                 if is_part or key.endswith("_scale"):
                     self.state[param][key] = value.detach().to(param.device, copy=True)
+        for group in self.param_groups:
+            group.setdefault("min_8bit_size", self.defaults["min_8bit_size"])
+            for param in group["params"]:
+                if self._is_in_blocks(param, group):
+                    self._encode(self.state[param])
+
+    def _encode(self, state: dict[str, Any]) -> None:
+        """Makes codes of averages that are floats."""
+        for key, is_signed in (("exp_avg", True), ("exp_avg_sq", False)):
+            if key in state and state[key].is_floating_point():
+                state[key], state[f"{key}_scale"] = ops.quantize_blocks(state[key], is_signed)
 
 
 class AdamW8bit(_BlockOptimizer):

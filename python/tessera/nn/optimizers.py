@@ -13,23 +13,61 @@ import torch
 
 from tessera import ops
 from tessera.errors import ArgumentError
+from tessera.ops.arguments import check
 from tessera.wording import shown
+
+
+def _is_from(value: Any, least: float) -> bool:
+    return isinstance(value, (int, float, torch.Tensor)) and bool(value >= least)
+
+
+_NO_SETTINGS = frozenset(("differentiable", "min_8bit_size"))
+"""Keys of `defaults` that no step takes. torch adds the first when it loads a state."""
 
 
 class _Optimizer(torch.optim.Optimizer):  # type: ignore[misc]
     """The steps of all parameters that have a gradient."""
 
+    _takes_codes = False
+
     def __init__(self, params: Any, **defaults: Any) -> None:
         for name in ("lr", "momentum", "weight_decay", "eps"):
-            if name == "eps" and isinstance(defaults.get(name), tuple):
-                continue
-            if not defaults.get(name, 0.0) >= 0:
-                raise ArgumentError(
-                    "E093",
-                    f"`{type(self).__name__}` got {name}={shown(defaults[name])}",
-                    "pass a number from 0 on",
-                )
+            value = defaults.get(name, 0.0)
+            self._check_setting(name, value, isinstance(value, tuple) or _is_from(value, 0.0))
+        betas = defaults.get("betas", ())
+        is_right = all(_is_from(each, 0.0) and each < 1 for each in betas)
+        self._check_setting("betas", betas, is_right, "two numbers from 0 to less than 1")
+        if defaults.get("nesterov"):
+            is_right = defaults["momentum"] > 0 and not defaults["dampening"]
+            self._check_setting("nesterov", True, is_right, "a momentum, and no dampening")
         super().__init__(params, defaults)
+
+    def _check_setting(
+        self, name: str, value: Any, is_right: bool, wanted: str = "a number from 0 on"
+    ) -> None:
+        check(is_right, f"`{type(self).__name__}` got {name}={shown(value)}", f"pass {wanted}")
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """torch's own states, too. Options that no step takes are refused."""
+        for group in state_dict["param_groups"]:
+            for name in ("amsgrad", "differentiable"):
+                self._check_setting(name, True, not group.get(name), f"a state without {name}")
+            if group.get("weight_decay"):
+                is_right = group.get("decoupled_weight_decay", True)
+                self._check_setting("decoupled_weight_decay", False, is_right, "a state of AdamW")
+        parts = [key for state in state_dict["state"].values() for key in state]
+        has_codes = any(key.endswith("_scale") for key in parts)
+        name = type(self).__name__
+        check(
+            self._takes_codes or not has_codes, f"`{name}` got a state with averages in 8 bits",
+            f"load it with {name}8bit, or pass what ops.dequantize_blocks makes of them",
+        )  # fmt: skip
+        super().load_state_dict(state_dict)
+
+    def _settings(self, group: dict[str, Any]) -> dict[str, Any]:
+        """The settings of a group that a step takes."""
+        known = self.defaults.keys() - _NO_SETTINGS
+        return {key: value for key, value in group.items() if key in known}
 
     @torch.no_grad()  # type: ignore[untyped-decorator]
     def step(self, closure: Optional[Callable[[], Any]] = None) -> Any:
@@ -73,7 +111,7 @@ class SGD(_Optimizer):
         )  # fmt: skip
 
     def _update(self, param: Any, group: dict[str, Any]) -> None:
-        settings = {key: value for key, value in group.items() if key in self.defaults}
+        settings = self._settings(group)
         state, is_first = self.state[param], False
         if group["momentum"] and state.get("momentum_buffer") is None:
             state["momentum_buffer"], is_first = torch.zeros_like(param), True
@@ -103,7 +141,7 @@ class AdamW(_Optimizer):
         )
 
     def _update(self, param: Any, group: dict[str, Any]) -> None:
-        settings = {key: value for key, value in group.items() if key in self.defaults}
+        settings = self._settings(group)
         state = self.state[param]
         if not state:
             state["step"] = torch.tensor(0.0)
@@ -136,7 +174,7 @@ class Lion(_Optimizer):
         super().__init__(params, lr=lr, betas=betas, weight_decay=weight_decay, maximize=maximize)
 
     def _update(self, param: Any, group: dict[str, Any]) -> None:
-        settings = {key: value for key, value in group.items() if key in self.defaults}
+        settings = self._settings(group)
         state = self.state[param]
         if not state:
             state["exp_avg"] = torch.zeros_like(param)
@@ -172,7 +210,7 @@ class Adafactor(_Optimizer):
         )  # fmt: skip
 
     def _update(self, param: Any, group: dict[str, Any]) -> None:
-        settings = {key: value for key, value in group.items() if key in self.defaults}
+        settings = self._settings(group)
         state = self.state[param]
         if not state:
             state["step"] = torch.tensor(0.0)

@@ -128,6 +128,43 @@ def test_optimizer(name: str, settings: dict[str, Any]) -> None:
     torch.testing.assert_close(ours, theirs)
 
 
+@pytest.mark.parametrize("name", ["SGD", "AdamW", "Adafactor"])
+def test_states_of_torch(name: str) -> None:
+    """A state goes from torch's optimiser to ours and back, with steps before, between and after."""
+    param, settings = torch.randn(4, 5, dtype=torch.float64), {"lr": 0.1, "weight_decay": 0.1}
+    settings |= {"momentum": 0.9} if name == "SGD" else {}
+    results = []
+    for packages in ((torch.optim, nn, torch.optim), (torch.optim,) * 3):
+        leaf, state = param.clone().requires_grad_(), None
+        for package in packages:
+            optimizer = getattr(package, name)([leaf], **settings)
+            if state is not None:
+                optimizer.load_state_dict(copy.deepcopy(state))
+            leaf.grad = leaf.detach().sin()
+            optimizer.step(), optimizer.step()
+            state = optimizer.state_dict()
+        results.append(leaf.detach())
+    torch.testing.assert_close(*results)
+
+
+def test_states_of_floats_become_codes() -> None:
+    x = torch.randn(64, 80).requires_grad_()
+    theirs, x.grad = torch.optim.AdamW([x], lr=0.1), torch.randn(64, 80)
+    theirs.step()
+    codes, before = nn.AdamW8bit([x]), x.detach().clone()
+    codes.load_state_dict(copy.deepcopy(theirs.state_dict()))
+    assert codes.state[x]["exp_avg"].dtype == torch.int8 and codes.state[x]["step"] == 1
+    codes.step()
+    ours = x.detach().clone()
+    with torch.no_grad():
+        x.copy_(before)
+    theirs.step()
+    # A step is 0.1. Codes of elements that are small in their block are rough.
+    assert (((ours - x).abs() < 0.01).sum() >= x.numel() - 5) and (ours - before).abs().min() > 0.05
+    with pytest.raises(tessera.ArgumentError, match="8 bits"):
+        nn.AdamW([x]).load_state_dict(codes.state_dict())
+
+
 def test_lion() -> None:
     generator = torch.Generator().manual_seed(2)
     x, average = torch.randn(7, generator=generator), torch.zeros(7)
@@ -167,6 +204,13 @@ def test_example(name: str) -> None:
 def test_options_that_are_refused() -> None:
     for call in (
         lambda: nn.SGD([X], lr=-1.0),
+        lambda: nn.SGD([X], lr="fast"),
+        lambda: nn.SGD([X], nesterov=True),
+        lambda: nn.AdamW([X], betas=(0.9, 1.5)),
+        lambda: nn.AdamW([X]).load_state_dict(torch.optim.AdamW([X], amsgrad=True).state_dict()),
+        lambda: nn.AdamW([X]).load_state_dict(
+            torch.optim.Adam([X], weight_decay=0.1).state_dict()
+        ),
         lambda: nn.InstanceNorm1d(6, track_running_stats=True)(X),
         lambda: nn.Embedding(3, 4, sparse=True)(torch.tensor([1])),
     ):
