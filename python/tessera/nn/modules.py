@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Subclasses of torch's modules with `forward` by tessera.ops.
 
-Each refuses an option of torch's that its operator does not take, when it is called (E093).
+Each refuses an option of torch's that its operator does not take, when it is called (E093). `replace`
+leaves such a module as it is.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import torch
 from tessera import ops
 from tessera.nn import activations, padding
 from tessera.ops.arguments import check
+from tessera.wording import shown
 
 
 class ReLU(torch.nn.ReLU):  # type: ignore[misc]
@@ -113,6 +115,15 @@ class LogSoftmax(torch.nn.LogSoftmax):  # type: ignore[misc]
         return ops.log_softmax(input, self.dim)
 
 
+class Softmax2d(torch.nn.Softmax2d):  # type: ignore[misc]
+    """torch.nn.Softmax2d by ops.softmax, of channels."""
+
+    def forward(self, input: Any) -> Any:
+        rank = input.dim()
+        check(rank in (3, 4), f"`Softmax2d` got {rank} dimensions", "pass (N, C, H, W) or (C, H, W)")
+        return ops.softmax(input, -3)
+
+
 class LayerNorm(torch.nn.LayerNorm):  # type: ignore[misc]
     """torch.nn.LayerNorm by ops.layer_norm."""
 
@@ -168,12 +179,10 @@ class _InstanceNorm:
     """The call of the three instance norms, behind torch's checks. Running statistics are refused."""
 
     def _apply_instance_norm(self: Any, input: Any) -> Any:
-        uses_input = self.training or not self.track_running_stats
-        momentum = 0.0 if self.momentum is None else self.momentum
+        _check_options(self)
         return ops.instance_norm(
-            input, self.running_mean, self.running_var, self.weight, self.bias, uses_input, momentum,
-            self.eps,
-        )  # fmt: skip
+            input, None, None, self.weight, self.bias, momentum=0.0, eps=self.eps
+        )
 
 
 class InstanceNorm1d(_InstanceNorm, torch.nn.InstanceNorm1d):  # type: ignore[misc]
@@ -192,12 +201,23 @@ class Embedding(torch.nn.Embedding):  # type: ignore[misc]
     """torch.nn.Embedding by ops.embedding. `max_norm`, `scale_grad_by_freq` and `sparse` are refused."""
 
     def forward(self, input: Any) -> Any:
-        check(
-            self.max_norm is None and not self.scale_grad_by_freq and not self.sparse,
-            "`Embedding` has max_norm, scale_grad_by_freq or sparse",
-            "use torch.nn.Embedding",
-        )
+        _check_options(self)
         return ops.embedding(input, self.weight, self.padding_idx)
+
+
+class EmbeddingBag(torch.nn.EmbeddingBag):  # type: ignore[misc]
+    """torch.nn.EmbeddingBag by ops.embedding_bag, of sums and means. Weights of samples are refused, and
+    so are `padding_idx`, `max_norm`, `scale_grad_by_freq` and `sparse`."""
+
+    def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
+        _check_options(self)
+        check(
+            per_sample_weights is None, "`EmbeddingBag` got per_sample_weights",
+            "use torch.nn.EmbeddingBag",
+        )  # fmt: skip
+        return ops.embedding_bag(
+            input, self.weight, offsets, mode=self.mode, include_last_offset=self.include_last_offset
+        )
 
 
 class CrossEntropyLoss(torch.nn.CrossEntropyLoss):  # type: ignore[misc]
@@ -270,11 +290,38 @@ class KLDivLoss(torch.nn.KLDivLoss):  # type: ignore[misc]
         return ops.kl_div(input, target, reduction=self.reduction, log_target=self.log_target)
 
 
+_OF_TABLES = {"max_norm": None, "scale_grad_by_freq": False, "sparse": False}
+_USUAL: dict[str, dict[str, Any]] = {
+    "Embedding": _OF_TABLES,
+    "EmbeddingBag": {**_OF_TABLES, "padding_idx": None},
+    **{f"InstanceNorm{rank}d": {"track_running_stats": False} for rank in (1, 2, 3)},
+}
+"""For options that an operator does not take, the value that is none."""
+
+
+def _options_of(module: Any) -> list[str]:
+    """The options of a module that its operator does not take."""
+    usual = _USUAL.get(type(module).__name__, {})
+    found = [name for name, value in usual.items() if getattr(module, name) != value]
+    if getattr(module, "mode", "") == "max":
+        found.append("mode")
+    if "dim" in vars(module) and module.dim is None:
+        found.append("dim")
+    return found
+
+
+def _check_options(module: Any) -> None:
+    name, found = type(module).__name__, _options_of(module)
+    values = ", ".join(f"{each}={shown(getattr(module, each))}" for each in found)
+    check(not found, f"`{name}` has {values}", f"use torch.nn.{name}")
+
+
 def replace(model: Any) -> dict[str, str]:
     """Makes the modules of a model, which torch's are, those of this package, in place.
 
-    Parameters, buffers and hooks stay. Only modules whose class is exactly torch's are changed. Dropouts
-    and RReLU are not, since their elements would be others. Returns the name of each module that was changed, and its class.
+    Parameters, buffers and hooks stay. Only modules whose class is exactly torch's are changed, and whose
+    options all are taken. Dropouts and RReLU are not, since their elements would be others. Returns the
+    name of each module that was changed, and its class.
 
     Example:
         import torch
@@ -288,7 +335,8 @@ def replace(model: Any) -> dict[str, str]:
     found = {}
     for name, module in model.named_modules():
         cls = known.get(type(module).__name__)
-        if isinstance(cls, type) and type(module) is getattr(torch.nn, cls.__name__, None):
+        is_known = isinstance(cls, type) and type(module) is getattr(torch.nn, cls.__name__, None)
+        if is_known and not _options_of(module):
             module.__class__ = cls
             found[name] = cls.__name__
     return found

@@ -16,7 +16,8 @@ from tessera import ops  # noqa: E402
 
 X = torch.randn(4, 6, 5, generator=torch.Generator().manual_seed(0))
 INPUTS = {
-    "Softmax": (X,), "Embedding": (torch.tensor([[1, 0], [2, 2]]),), "BatchNorm2d": (X[..., None],),
+    "Softmax": (X,), "Embedding": (torch.tensor([[1, 0], [2, 2]]),), "EmbeddingBag": (torch.tensor([1, 0, 2]), torch.tensor([0, 2])),
+    "BatchNorm2d": (X[..., None],),
     "BatchNorm3d": (X[..., None, None],), "CrossEntropyLoss": (X[..., 0], torch.tensor([0, 5, 2, -100])),
     "NLLLoss": (X[..., 0], torch.tensor([0, 5, 2, -100])), "KLDivLoss": (X, X.sigmoid()),
     "BCEWithLogitsLoss": (X, X.sigmoid()), "BCELoss": (X.sigmoid(), X.flip(0).sigmoid()), **dict.fromkeys(["MSELoss", "L1Loss", "SmoothL1Loss",
@@ -24,7 +25,7 @@ INPUTS = {
 }  # fmt: skip
 ARGUMENTS = {
     "Softmax": (1,), "LogSoftmax": (1,), "LayerNorm": ((6, 5),), "RMSNorm": (5, 1e-5), "GroupNorm": (3, 6),
-    "BatchNorm1d": (6,), "BatchNorm2d": (6,), "BatchNorm3d": (6,), "Embedding": (3, 7, 1), "GLU": (1,),
+    "BatchNorm1d": (6,), "BatchNorm2d": (6,), "BatchNorm3d": (6,), "Embedding": (3, 7, 1), "EmbeddingBag": (3, 7), "GLU": (1,),
     "InstanceNorm1d": (6, 1e-3, 0.1, True), "InstanceNorm2d": (4,), "InstanceNorm3d": (2,), "Softmin": (1,), "Threshold": (0.5, -2.0), "Hardtanh": (-0.5, 0.75),
     **{f"{kind}Pad{rank}d": (2,) for kind in ("Zero", "Reflection", "Replication", "Circular") for rank in (1, 2, 3)},
     **{f"ConstantPad{rank}d": ((1, 2) * rank, 1.5) for rank in (1, 2, 3)},
@@ -187,8 +188,10 @@ def test_replace() -> None:
     torch.testing.assert_close(model(X), before)
     assert nn.replace(model) == {}
     others = torch.nn.Sequential(
-        torch.nn.ReflectionPad1d(1), torch.nn.Softsign(), torch.nn.Dropout()
-    )
+        torch.nn.ReflectionPad1d(1), torch.nn.Softsign(), torch.nn.Dropout(),
+        torch.nn.Embedding(3, 4, sparse=True), torch.nn.Softmax(),
+        torch.nn.InstanceNorm1d(6, track_running_stats=True), torch.nn.EmbeddingBag(3, 4, mode="max"),
+    )  # fmt: skip
     assert nn.replace(others) == {"0": "ReflectionPad1d", "1": "Softsign"}
 
 
@@ -213,6 +216,8 @@ def test_options_that_are_refused() -> None:
         ),
         lambda: nn.InstanceNorm1d(6, track_running_stats=True)(X),
         lambda: nn.Embedding(3, 4, sparse=True)(torch.tensor([1])),
+        lambda: nn.EmbeddingBag(3, 4, padding_idx=1)(torch.tensor([[1]])),
+        lambda: nn.Softmax2d()(torch.ones(3)),
     ):
         with pytest.raises(tessera.ArgumentError) as caught:
             call()
