@@ -12,6 +12,7 @@ from typing import Any, Callable, Optional, Sequence
 from tessera import _C
 from tessera.calls import pending, pointwise, recording
 from tessera.calls.outputs import library_of
+from tessera.errors import ArgumentError
 from tessera.locks import ForkSafeLock, load
 from tessera.settings import call_after_changes, settings
 
@@ -104,6 +105,11 @@ class Recorded(_C.Entry):
             _called.name = self._name
         try:
             result = self.function(*args, **named)
+        except ArgumentError as error:
+            if outer and type(error) is ArgumentError:  # the user has not called this function
+                text = error.message.replace(f"`{self._name}`", f"`{outer}`")
+                raise ArgumentError(error.id, text, error.fix) from None
+            raise
         finally:
             _called.name = outer
         if self._is_repeated(*args, **named) and recording.current() is None:

@@ -120,7 +120,9 @@ class Softmax2d(torch.nn.Softmax2d):  # type: ignore[misc]
 
     def forward(self, input: Any) -> Any:
         rank = input.dim()
-        check(rank in (3, 4), f"`Softmax2d` got {rank} dimensions", "pass (N, C, H, W) or (C, H, W)")
+        check(
+            rank in (3, 4), f"`Softmax2d` got {rank} dimensions", "pass (N, C, H, W) or (C, H, W)"
+        )
         return ops.softmax(input, -3)
 
 
@@ -216,7 +218,11 @@ class EmbeddingBag(torch.nn.EmbeddingBag):  # type: ignore[misc]
             "use torch.nn.EmbeddingBag",
         )  # fmt: skip
         return ops.embedding_bag(
-            input, self.weight, offsets, mode=self.mode, include_last_offset=self.include_last_offset
+            input,
+            self.weight,
+            offsets,
+            mode=self.mode,
+            include_last_offset=self.include_last_offset,
         )
 
 
@@ -335,8 +341,9 @@ def replace(model: Any) -> dict[str, str]:
     found = {}
     for name, module in model.named_modules():
         cls = known.get(type(module).__name__)
-        is_known = isinstance(cls, type) and type(module) is getattr(torch.nn, cls.__name__, None)
-        if is_known and not _options_of(module):
+        if not isinstance(cls, type) or _options_of(module):
+            continue
+        if type(module) is getattr(torch.nn, cls.__name__, None):
             module.__class__ = cls
             found[name] = cls.__name__
     return found

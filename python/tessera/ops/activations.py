@@ -13,7 +13,16 @@ import tessera.language as tl
 from tessera.calls.pointwise import pointwise
 from tessera.calls.recorded import recorded
 from tessera.locks import load
-from tessera.ops.arguments import check, check_dim, part_of, refuse, shape_of, split_in_two
+from tessera.ops.arguments import (
+    FLOATS,
+    check,
+    check_arrays,
+    check_dim,
+    part_of,
+    refuse,
+    shape_of,
+    split_in_two,
+)
 from tessera.ops.differentiation import is_one_node
 from tessera.ops.outputs import takes_out
 from tessera.runtime.jit import jit
@@ -195,7 +204,10 @@ def leaky_relu(input, negative_slope=0.01):
     return tl.where(input > 0, input, negative_slope * input)
 
 
-_prelu = leaky_relu
+@part_of("prelu")
+@pointwise
+def _prelu(input, weight):
+    return tl.where(input > 0, input, weight * input)
 
 
 def prelu(input: Any, weight: Any, *, out: Any = None) -> Any:
@@ -392,7 +404,7 @@ def _normal(x):
 
 
 @part_of("gelu")
-@pointwise
+@pointwise(promotion="float")
 def _gelu(input):
     return input * _normal(input)
 
@@ -404,7 +416,7 @@ def _tanh_gelu_of(x):
 
 
 @part_of("gelu")
-@pointwise
+@pointwise(promotion="float")
 def _tanh_gelu(input):
     return _tanh_gelu_of(input)
 
@@ -450,6 +462,7 @@ def glu(input: Any, dim: int = -1) -> Any:
 
         assert ops.glu(np.array([3.0, 5.0, 0.0, 0.0])).tolist() == [1.5, 2.5]
     """
+    check_arrays("glu", FLOATS, input=input)
     dim = check_dim("glu", input, dim)
     halves = split_in_two("glu", input, dim)
     if is_one_node(input):
@@ -477,7 +490,7 @@ def swiglu(gate, value):
     return gate * tl.sigmoid(gate) * value
 
 
-@pointwise
+@pointwise(promotion="float")
 def geglu(gate, value):
     """gelu(gate) * value, with the exact gelu.
 
@@ -492,7 +505,7 @@ def geglu(gate, value):
     return gate * _normal(gate) * value
 
 
-@pointwise
+@pointwise(promotion="float")
 def geglu_tanh(gate, value):
     """gelu(gate, approximate="tanh") * value.
 

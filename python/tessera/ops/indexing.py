@@ -33,6 +33,7 @@ from tessera.ops.arguments import (
     count_of,
     dense,
     dtype_of,
+    shape_of,
 )
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import indexing as kernels
@@ -418,7 +419,8 @@ def index_select(input: Any, dim: int, index: Any) -> Any:
         x = np.array([[1, 2], [3, 4]])
         assert ops.index_select(x, 1, np.array([1, 1, 0])).tolist() == [[2, 2, 1], [4, 4, 3]]
     """
-    if not len(input.shape) and tuple(index.shape) == (1,):
+    shapes = [shape_of("index_select", *each) for each in (("input", input), ("index", index))]
+    if shapes == [(), (1,)]:
         return index_select(input.reshape(1), dim, index).reshape(())
     dim = _check_line("index_select", input, dim, index)
     return _select(input, index, dim=dim, padding=None, extent=input.shape[dim])
@@ -553,7 +555,7 @@ def _segment_forward(data: Any, index: Any, begins: Any, *, kind: str) -> Result
     (out,) = launch_results(
         kernels.segment_kernel, segments * -(-length // block),
         (dense(data), dense(index), dense(begins)), [Spec((segments, *rest), dtype_of(data))],
-        (segments, data.shape[0], length, block, acc, kind),
+        ((data if index is None else index).shape[0], data.shape[0], length, block, acc, kind),
     )  # fmt: skip
     return (out,), (data, index, begins)
 
@@ -566,7 +568,7 @@ def _segment_backward(saved: Any, grads: Any, wanted: Any, *, kind: str) -> Sequ
     out = launch_onto(
         kernels.segment_backward_kernel, segments * -(-length // block),
         (dense(grads[0]), dense(index), dense(begins)), out,
-        (segments, data.shape[0], length, block, kind),
+        ((data if index is None else index).shape[0], data.shape[0], length, block, kind),
     )  # fmt: skip
     return converted(out, dtype_of(data)), None, None
 
@@ -580,8 +582,8 @@ _extreme_segments = Operator("segment_reduce", _segment_forward, None)
 def segment_reduce(data: Any, reduce: str, *, offsets: Any) -> Any:
     """The sum, mean, max or min of the rows of each segment, along dimension 0.
 
-    offsets: where each segment begins, and at last where the last one ends. The mean of no rows is
-      NaN, and their maximum -inf.
+    offsets: where each segment begins, and at last where the last one ends. A segment has no rows outside
+      of data. The mean of no rows is NaN, and their maximum -inf.
     Shapes: data (n, ...), offsets (segments + 1,). Types: floats; offsets of int32 or int64.
     Errors: E093; E094 for gradients of max and min.
     Missing: `lengths`, `indices`, `axis`, `unsafe`, `initial`; `reduce="prod"`.
@@ -621,7 +623,7 @@ def embedding_bag(
 
     The last bag ends with input, unless include_last_offset says that offsets end with its end. Each line
     of an input of two dimensions is a bag, without offsets.
-    An index that is negative, or too large, counts as a row of 0.
+    An index that is negative, or too large, counts as a row of 0. Bags end with input.
     Shapes: input (n,) or (bags, n), weight (rows, size), offsets (bags,) or (bags + 1,). Types: floats;
     indices of int32 or int64. Errors: E093. Missing: `mode="max"`, `per_sample_weights`,
     `padding_idx`, `max_norm`, `norm_type`, `scale_grad_by_freq`, `sparse`.

@@ -13,6 +13,7 @@ then, unchanged.
 from __future__ import annotations
 
 import functools
+import inspect
 import sys
 import threading
 from typing import Any, Callable, Iterator, Optional, Sequence
@@ -49,8 +50,14 @@ def takes_two(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _taking(function: Callable[..., Any], count: int) -> Callable[..., Any]:
+    required = _required(function)
+
     @functools.wraps(function)
     def call(*args: Any, out: Any = None, **named: Any) -> Any:
+        for name, value in (*zip(required, args), *named.items()):
+            if value is None and name in required:
+                fix = f"pass an array, or what the documentation says of {name}"
+                raise ArgumentError("E093", f"`{name}` of `{function.__name__}` is None", fix)
         if out is None:
             return function(*args, **named)
         if count == 1 and _is_small(out, (*args, *named.values())):
@@ -65,6 +72,15 @@ def _taking(function: Callable[..., Any], count: int) -> Callable[..., Any]:
         return _write(function, count, args, named, out)
 
     return call
+
+
+def _required(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The parameters of an operator that may not be None: those behind them have defaults."""
+    parameters = inspect.signature(function).parameters.values()
+    return tuple(
+        each.name for each in parameters
+        if each.default is each.empty and not str(each.annotation).startswith("Optional")
+    )  # fmt: skip
 
 
 _MAX_COPIED = 1 << 14

@@ -29,6 +29,7 @@ from tessera.ops.arguments import (
     converted,
     dense,
     dtype_of,
+    part_of,
     refuse,
     shape_of,
 )
@@ -63,11 +64,13 @@ def _prod(x):
     return x
 
 
+@part_of("amax")
 @reduction("max")
 def _max(x):
     return x
 
 
+@part_of("amin")
 @reduction("min")
 def _min(x):
     return x

@@ -60,14 +60,20 @@ _BUILTINS: dict[str, tuple[str, tuple[Callable[..., Any], ...]]] = {
     "softplus": ("input beta threshold", (F.softplus,)),
     "logsigmoid": ("input", (F.logsigmoid,)),
     "softshrink": ("input lambd", (F.softshrink,)),
-    "hardshrink": ("input lambd", (torch.hardshrink,)),
-    "prelu": ("input weight", (torch.prelu,)),
-    "sigmoid": ("input", (torch.sigmoid, torch.Tensor.sigmoid)),
+    "hardshrink": ("input lambd", (torch.hardshrink, torch.Tensor.hardshrink)),
+    "prelu": ("input weight", (torch.prelu, torch.Tensor.prelu)),
+    "selu": ("input", (torch.selu,)),
+    "celu": ("input alpha", (torch.celu,)),
+    "threshold": ("input threshold value", (torch.threshold,)),
+    "sigmoid": ("input", (torch.sigmoid, torch.Tensor.sigmoid, torch.special.expit)),
     "tanh": ("input", (torch.tanh, torch.Tensor.tanh)),
     "relu": ("input", (torch.relu, torch.Tensor.relu)),
-    "softmax": ("input dim dtype", (torch.softmax, torch.Tensor.softmax)),
-    "log_softmax": ("input dim dtype", (torch.log_softmax, torch.Tensor.log_softmax)),
-    "clamp": ("input min max", (torch.clamp, torch.Tensor.clamp)),
+    "softmax": ("input dim dtype", (torch.softmax, torch.Tensor.softmax, torch.special.softmax)),
+    "log_softmax": (
+        "input dim dtype",
+        (torch.log_softmax, torch.Tensor.log_softmax, torch.special.log_softmax),
+    ),
+    "clamp": ("input min max", (torch.clamp, torch.Tensor.clamp, torch.clip, torch.Tensor.clip)),
     "where": ("condition input other", (torch.where,)),
     "lerp": ("input end weight", (torch.lerp, torch.Tensor.lerp)),
     "addcmul": ("input tensor1 tensor2", (torch.addcmul, torch.Tensor.addcmul)),
@@ -83,7 +89,7 @@ _BUILTINS: dict[str, tuple[str, tuple[Callable[..., Any], ...]]] = {
     "vector_norm": ("x ord dim keepdim", (torch.linalg.vector_norm,)),
     "amax": ("input dim keepdim", (torch.amax, torch.Tensor.amax)),
     "amin": ("input dim keepdim", (torch.amin, torch.Tensor.amin)),
-    "logsumexp": ("input dim keepdim", (torch.logsumexp, torch.Tensor.logsumexp)),
+    "logsumexp": ("input dim keepdim", (torch.logsumexp, torch.Tensor.logsumexp, torch.special.logsumexp)),
     "argmax": ("input dim keepdim", (torch.argmax, torch.Tensor.argmax)),
     "argmin": ("input dim keepdim", (torch.argmin, torch.Tensor.argmin)),
     "cumsum": ("input dim", (torch.cumsum, torch.Tensor.cumsum)),
@@ -106,7 +112,7 @@ _BUILTINS: dict[str, tuple[str, tuple[Callable[..., Any], ...]]] = {
     "index_add": ("input dim index source", (torch.index_add, torch.Tensor.index_add)),
     "pad": ("input pad mode value", (F.pad,)),
     "roll": ("input shifts dims", (torch.roll, torch.Tensor.roll)),
-    "cat": ("tensors dim", (torch.cat,)),
+    "cat": ("tensors dim", (torch.cat, torch.concat, torch.concatenate)),
     "stack": ("tensors dim", (torch.stack,)),
     "bincount": ("input weights minlength", (torch.bincount, torch.Tensor.bincount)),
     "histc": ("input bins min max", (torch.histc, torch.Tensor.histc)),
@@ -116,9 +122,22 @@ _BUILTINS: dict[str, tuple[str, tuple[Callable[..., Any], ...]]] = {
         "input", (torch.unique_consecutive, torch.Tensor.unique_consecutive),
     ),
     "dropout": ("input p training", (torch.dropout,)),
+    "alpha_dropout": ("input p training", (torch.alpha_dropout,)),
+    "feature_alpha_dropout": ("input p training", (torch.feature_alpha_dropout,)),
     "rrelu": ("input lower upper training", (torch.rrelu,)),
     "multinomial": ("input num_samples replacement", (torch.multinomial, torch.Tensor.multinomial)),
 }  # fmt: skip
+
+_OF_TWO = ("input", "other")
+"""The parameters of torch.max and min, which are amax and amin of an array alone."""
+
+# Other functions of torch that an operator computes, with their parameters in order.
+_ALIASES: tuple[tuple[str, str, tuple[Callable[..., Any], ...]], ...] = (
+    ("where", "input condition other", (torch.Tensor.where,)),
+    ("vector_norm", "x p dim keepdim", (torch.norm, torch.Tensor.norm)),
+    ("amax", " ".join(_OF_TWO), (torch.max, torch.Tensor.max)),
+    ("amin", " ".join(_OF_TWO), (torch.min, torch.Tensor.min)),
+)
 
 # The tuples that torch has for results.
 _TUPLES = {
@@ -181,7 +200,8 @@ def _table() -> dict[Any, _Replaced]:
     # Older releases of torch have no linear_cross_entropy.
     known = [name for name in _FUNCTIONAL if hasattr(F, name)]
     found = {getattr(F, name): _make(name, getattr(F, name), ()) for name in known}
-    for name, (parameters, functions) in _BUILTINS.items():
+    builtins = ((name, *each) for name, each in _BUILTINS.items())
+    for name, parameters, functions in (*builtins, *_ALIASES):
         for function in functions:
             found[function] = _make(name, function, parameters.split())
     return found
@@ -190,6 +210,12 @@ def _table() -> dict[Any, _Replaced]:
 _TABLE = _table()
 NAMES = tuple(dict.fromkeys(each.name for each in _TABLE.values()))
 """The operators that take torch's calls."""
+
+_IN_PLACE = {
+    getattr(owner, f"{name}_"): name
+    for name in NAMES for owner in (torch, torch.Tensor, F) if hasattr(owner, f"{name}_")
+}  # fmt: skip
+"""Functions of torch that write to their argument, which stay torch's."""
 
 
 class Replacing(TorchFunctionMode):  # type: ignore[misc]
@@ -210,9 +236,12 @@ class Replacing(TorchFunctionMode):  # type: ignore[misc]
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         named = kwargs or {}
         replaced = _TABLE.get(func)
+        if replaced is None:
+            if func in _IN_PLACE and not torch.compiler.is_compiling():
+                self._refuse(_IN_PLACE[func], "it writes to its argument")
+            return func(*args, **named)
         if (
-            replaced is None
-            or replaced.name in self.unused
+            replaced.name in self.unused
             or torch.compiler.is_compiling()
             or any(each not in (torch.Tensor, torch.nn.Parameter) for each in types)
         ):
@@ -235,9 +264,16 @@ class Replacing(TorchFunctionMode):  # type: ignore[misc]
             else:
                 self.taken[replaced.name] = self.taken.get(replaced.name, 0) + 1
                 return result
-        reasons = self.refused.setdefault(replaced.name, {})
-        reasons[reason] = reasons.get(reason, 0) + 1
+        self._refuse(replaced.name, reason)
         return func(*args, **named)
+
+    def _refuse(self, name: str, reason: str) -> None:
+        if name not in self.unused:
+            reasons = self.refused.setdefault(name, {})
+            reasons[reason] = reasons.get(reason, 0) + 1
+
+    def __repr__(self) -> str:
+        return f"<tessera.ops.enable: taken {self.taken}, refused {self.refused}>"
 
 
 def _autocast_device(given: dict[str, Any]) -> str:
@@ -286,6 +322,16 @@ def _bound(
     is_extremum = replaced.name == "scatter_reduce" and given.get("reduce") in ("amax", "amin")
     if is_extremum and getattr(given.get("input"), "is_floating_point", bool)():
         return "torch's extrema are NaN where an element is", {}
+    if replaced.parameters == _OF_TWO and len(given) > 1:
+        return "it has places, or the extrema of two arrays", {}
+    for name, alias in (("dim", "axis"), ("keepdim", "keepdims")):
+        if alias in given and name not in given:
+            given[name] = given.pop(alias)
+    if "p" in given and replaced.name == "vector_norm":
+        order = given.pop("p")
+        if order == "nuc":
+            return "it is a norm of matrices", {}
+        given["ord"] = 2.0 if order in (None, "fro") else order
     if "self" in given and "input" not in given:
         given["input"] = given.pop("self")
     for name in [name for name in given if name not in replaced.ours]:

@@ -16,6 +16,7 @@ from tessera.ops.arguments import (
     check_dim,
     dense,
     dtype_of,
+    part_of,
 )
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels.softmaxes import softmax_backward_kernel, softmax_kernel
@@ -58,6 +59,7 @@ def _backward(
     return launch(softmax_backward_kernel, programs, arrays, [spec], numbers, choice.warps)
 
 
+@part_of("softmin")
 @pointwise
 def _negative(x):
     return -x

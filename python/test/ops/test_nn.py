@@ -211,9 +211,7 @@ def test_options_that_are_refused() -> None:
         lambda: nn.SGD([X], nesterov=True),
         lambda: nn.AdamW([X], betas=(0.9, 1.5)),
         lambda: nn.AdamW([X]).load_state_dict(torch.optim.AdamW([X], amsgrad=True).state_dict()),
-        lambda: nn.AdamW([X]).load_state_dict(
-            torch.optim.Adam([X], weight_decay=0.1).state_dict()
-        ),
+        lambda: nn.AdamW([X]).load_state_dict(torch.optim.Adam([X], weight_decay=0.1).state_dict()),
         lambda: nn.InstanceNorm1d(6, track_running_stats=True)(X),
         lambda: nn.Embedding(3, 4, sparse=True)(torch.tensor([1])),
         lambda: nn.EmbeddingBag(3, 4, padding_idx=1)(torch.tensor([[1]])),

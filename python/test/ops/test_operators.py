@@ -8,6 +8,8 @@ import inspect
 import pathlib
 import textwrap
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -139,6 +141,38 @@ def test_libraries_that_do_not_fit() -> None:
         with pytest.raises(tessera.ArgumentError) as caught:
             call()
         assert caught.value.id == "E093" and caught.value.fix
+
+
+@pytest.mark.parametrize(
+    "name, args",
+    [
+        ("argsort", ([3, 1],)), ("scatter_add", (torch.ones(3), 0, torch.zeros(4).long(), torch.ones(3))),
+        ("bincount", (None,)), ("softmin", (None,)), ("embedding", (torch.zeros(2).long(), None)),
+        ("gather", (torch.ones(3), 0, None)), ("index_select", ([1.0], 0, torch.zeros(1).long())),
+        ("amax", (torch.ones(0),)), ("cross_entropy", (torch.ones(2, 3), None)),
+        ("prelu", (torch.ones(3).cfloat(), torch.ones(1))), ("glu", (torch.ones(2, 4).to_sparse(),)),
+    ],
+)  # fmt: skip
+def test_errors_name_what_was_called(name: str, args: Sequence[Any]) -> None:
+    """Also for None, and if one operator calls another."""
+    with pytest.raises(tessera.ArgumentError) as caught:
+        getattr(ops, name)(*args)
+    assert caught.value.id in ("E089", "E093") and f"`{name}`" in caught.value.message
+
+
+def test_offsets_outside_of_an_array() -> None:
+    """No address is made of them, whatever they are."""
+    weight = torch.randn(5, 3, requires_grad=True)
+    index = torch.tensor([0, 4, 2])
+    for wild in (-1, 2**31 - 1, -(2**63), 2**62):
+        offsets = torch.tensor([wild, 1, 2**62, wild, 3])
+        bags = ops.embedding_bag(index, weight, offsets, mode="mean", include_last_offset=True)
+        rows = ops.segment_reduce(weight, "sum", offsets=offsets)
+        (bags.sum() + rows.sum()).backward()
+        assert weight.grad.isfinite().all()
+        if wild < 0:
+            torch.testing.assert_close(bags[0], weight[0])
+            torch.testing.assert_close(rows[1], weight[1:].sum(0))
 
 
 def test_dropout() -> None:
@@ -506,6 +540,40 @@ def test_enable() -> None:
     torch.testing.assert_close(found, expected)
     with pytest.raises(tessera.ArgumentError, match="E093.*softmx.*"):
         ops.enable(unused=["softmx"])
+
+
+def test_enable_of_other_names() -> None:
+    """Functions of torch that an operator computes under another name, or with other parameters."""
+    x, inf = torch.randn(4, 5), float("inf")
+    calls = (
+        lambda: [
+            x.norm(),
+            x.norm(1, dim=0),
+            torch.norm(x, inf),
+            torch.norm(x, p="fro", dim=(0, 1)),
+        ],
+        lambda: [x.max(), torch.min(x), (x * 9).long().max()],
+        lambda: [
+            x.clip(-0.5),
+            torch.special.softmax(x, 1),
+            torch.special.expit(x),
+            torch.celu(x, 0.5),
+        ],
+        lambda: [x.where(x > 0, 0.5), torch.concat([x, x], 1), x.sum(axis=1, keepdims=True)],
+    )
+    for call in calls:
+        with ops.enable() as used:
+            ours = call()
+        torch.testing.assert_close(ours, call())
+        assert sum(used.taken.values()) == len(ours) and not used.refused
+    with ops.enable() as used:
+        values, places = x.max(dim=1)
+        torch.max(x, -x), torch.norm(x, "nuc"), x.clone().clamp_(0)
+    assert torch.equal(values, x.amax(1)) and places.dtype == torch.int64 and not used.taken
+    assert used.refused["clamp"] == {"it writes to its argument": 1} and "'amax'" in repr(used)
+    assert sum(used.refused["amax"].values()) == 2 and "matrices" in str(
+        used.refused["vector_norm"]
+    )
 
 
 def test_enable_under_autocast() -> None:

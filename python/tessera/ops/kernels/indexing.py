@@ -7,7 +7,7 @@ An index that is not in an array reads 0, and adds nothing.
 from __future__ import annotations
 
 import tessera.language as tl
-from tessera.ops.kernels.lines import first_line
+from tessera.ops.kernels.lines import first_line, row_bounds
 from tessera.runtime.jit import jit
 
 
@@ -116,13 +116,13 @@ def add_rows_in_order_kernel(source, index, out, selected, extent, length, facto
 
 
 @jit
-def segment_kernel(x, index, begins, out, segments, extent, length, BLOCK: tl.constexpr,
+def segment_kernel(x, index, begins, out, count, extent, length, BLOCK: tl.constexpr,
                    ACC: tl.constexpr, KIND: tl.constexpr):  # fmt: skip
-    """Reduces the rows of x, or those that `index` names, from begins[s] to begins[s + 1]."""
+    """Reduces the rows of x, or those that `index` names, from begins[s] to begins[s + 1] of `count`."""
     columns = tl.cdiv(length, BLOCK)
     segment = tl.program_id(0) // columns
     i = tl.program_id(0) % columns * BLOCK + tl.arange(0, BLOCK)
-    begin, end = tl.load(begins + segment), tl.load(begins + segment + 1)
+    begin, end = row_bounds(begins, segment, count)
     neutral = float("-inf") if KIND == "max" else float("inf") if KIND == "min" else 0.0
     total = tl.full((BLOCK,), neutral, ACC)
     for row in range(begin, end):
@@ -139,19 +139,18 @@ def segment_kernel(x, index, begins, out, segments, extent, length, BLOCK: tl.co
             total += value
     if KIND == "mean":
         # The mean of no rows is 0 in a bag, and NaN in a segment.
-        count = end - begin if index is None else tl.maximum(end - begin, 1)
-        total = total / count
+        total = total / tl.maximum(end - begin, 0 if index is None else 1)
     tl.store(out + segment.to(tl.int64) * length + i, total, mask=i < length)
 
 
 @jit
-def segment_backward_kernel(grad, index, begins, out, segments, extent, length, BLOCK: tl.constexpr,
+def segment_backward_kernel(grad, index, begins, out, count, extent, length, BLOCK: tl.constexpr,
                             KIND: tl.constexpr):  # fmt: skip
     """Hands the gradient of each segment to its rows; adds it up if `index` names them."""
     columns = tl.cdiv(length, BLOCK)
     segment = tl.program_id(0) // columns
     i = tl.program_id(0) % columns * BLOCK + tl.arange(0, BLOCK)
-    begin, end = tl.load(begins + segment), tl.load(begins + segment + 1)
+    begin, end = row_bounds(begins, segment, count)
     value = tl.load(grad + segment.to(tl.int64) * length + i, mask=i < length).to(
         out.dtype.element_ty
     )

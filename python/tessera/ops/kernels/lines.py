@@ -26,3 +26,10 @@ def lane_offsets(lanes, lane, lane_stride, LANES: tl.constexpr):
 def line_number(lanes, lane, slab, LANES: tl.constexpr):
     """The numbers of a program's lines among all lines, in the order of their slabs and lanes."""
     return slab * lanes + lane + tl.arange(0, LANES)
+
+
+@jit
+def row_bounds(begins, row, count):
+    """The elements of a row, from begins[row] to begins[row + 1], of `count` in all."""
+    begin, end = tl.load(begins + row), tl.load(begins + row + 1)
+    return tl.maximum(begin, 0), tl.minimum(end, count)

@@ -8,17 +8,11 @@ of elements: no address is made of others.
 from __future__ import annotations
 
 import tessera.language as tl
+from tessera.ops.kernels.lines import row_bounds
 from tessera.runtime.jit import jit
 
 EDGES = 8
 """Elements of a row in a tile, whose loads are independent."""
-
-
-@jit
-def row_bounds(begins, row, count):
-    """The elements of a row, of `count` in all."""
-    begin, end = tl.load(begins + row), tl.load(begins + row + 1)
-    return tl.maximum(begin, 0), tl.minimum(end, count)
 
 
 @jit
