@@ -85,7 +85,12 @@ def _tune(settings: Settings, report: Callable[[str], None]) -> Table:
     entries: dict[Question, Entry] = {}
     shapes = settings.shapes or (CPU_SHAPES if device < 0 else SHAPES)
     for (lines, length), dtype in itertools.product(shapes, settings.dtypes):
-        for work in works((lines, length), dtype, settings.device):
+        try:
+            calls = list(works((lines, length), dtype, settings.device))
+        except RuntimeError as error:  # too little memory
+            report(f"{lines}x{length}: {error}")
+            continue
+        for work in calls:
             if settings.only and not any(part in work.name for part in settings.only):
                 continue
             if time.monotonic() - start > settings.seconds:
@@ -145,7 +150,7 @@ def works(shape: Shape, dtype: str, device: str) -> Iterator[Work]:
         yield from _both(f"cummax {dim}", scans._extremum, x, dim=dim, is_max=True)
         yield Work(f"argmax {dim}", functools.partial(ops.argmax, x, dim))
         yield Work(f"gather {dim}", functools.partial(ops.gather, x, dim, columns))
-    losses_of = {"ignored": -100, "smoothing": 0.0, "z": 0.0}
+    losses_of = {"ignored": -100, "smoothing": 0.0, "z": 0.0, "reduction": "none"}
     yield from _both("cross_entropy", losses._classes, x, targets, None, **losses_of)
     yield from _both(
         "layer_norm",
@@ -158,7 +163,7 @@ def works(shape: Shape, dtype: str, device: str) -> Iterator[Work]:
         eps=1e-5,
         is_centred=True,
     )
-    yield from _both("embedding", indexing._select, x, rows, dim=0, padding=None)
+    yield from _both("embedding", indexing._select, x, rows, dim=0, padding=None, extent=lines)
     angles = torch.randn(lines, length // 2, device=device)
     yield Work("rotary", functools.partial(ops.apply_rotary_emb, x[None, None], angles, angles))
     yield Work("dropout", lambda: ops.dropout(x, seed=1))
@@ -304,6 +309,7 @@ def _device_times(call: Callable[[], Any], count: int) -> list[float]:
 def run(given: argparse.Namespace) -> int:
     """Makes the table, and writes it. Returns the exit status."""
     _check_torch(given.device)
+    _check_options(given)
     settings = Settings(
         given.device, parse_shapes(given.shapes), given.dtypes or DTYPES, given.only, given.seconds,
         given.threads,
@@ -330,6 +336,27 @@ def _check_torch(device: str) -> None:
     if device == "cuda" and not (torch.cuda.is_available() and _C.cuda_is_available()):
         raise LaunchError(
             "E059", "`tune ops` finds no GPU that torch can use", "leave --device cuda out"
+        )
+
+
+_TYPES = ("float16", "bfloat16", "float32", "float64")
+
+
+def _check_options(given: argparse.Namespace) -> None:
+    """Raises LaunchError (E059) before any work that could not end well."""
+    wrong = [each for each in given.dtypes or () if each not in _TYPES]
+    if wrong:
+        raise LaunchError("E059", f"--dtypes got {' '.join(wrong)}", f"write {', '.join(_TYPES)}")
+    if given.threads < 1:
+        raise LaunchError("E059", f"--threads got {given.threads}", "write a number from 1 on")
+    names = [work.name for work in works((2, 2), "float32", "cpu")]
+    wrong = [part for part in given.only if not any(part in name for name in names)]
+    if wrong:
+        known = ", ".join(name for name in names if not name.endswith("backward"))
+        raise LaunchError("E059", f"--only got {' '.join(wrong)}", f"write parts of {known}")
+    if given.output and not Path(given.output).absolute().parent.is_dir():
+        raise LaunchError(
+            "E059", f"--output got {given.output}", "write a file in a folder that exists"
         )
 
 

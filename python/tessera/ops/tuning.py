@@ -153,7 +153,7 @@ class Table:
         return f'{json.dumps({**head, "made": self.made})[:-1]},\n "entries": [\n  {body}\n ]}}\n'
 
 
-def parse(text: str) -> Table:
+def parse(text: str, path: str = "this") -> Table:
     """The table of a file that `Table.text` made. Raises LaunchError (E059) for other contents."""
     try:
         whole = json.loads(text)
@@ -166,7 +166,7 @@ def parse(text: str) -> Table:
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise LaunchError(
             "E059",
-            f"this is no table of tuned operators: {error}",
+            f"{path} is no table of tuned operators: {error}",
             "pass a file that `python -m tessera tune ops` wrote",
         ) from None
 
@@ -319,7 +319,7 @@ def load(path: str) -> Table:
     A table of another family of machines is kept, but has no effect here. The table that was loaded last
     comes first. Raises LaunchError (E059) if the file is no table.
     """
-    table = parse(Path(path).read_text(encoding="utf-8"))
+    table = parse(Path(path).read_text(encoding="utf-8", errors="replace"), path)
     _tables.own.insert(0, table)
     _forget()
     return table

@@ -167,6 +167,12 @@ def test_the_tuner(tmp_path: Path) -> None:
     assert late.entries == []
 
 
+def test_the_calls_that_are_tuned() -> None:
+    """Each one runs: the tuner calls parts of operators, whose settings may change."""
+    for work in tuner.works((8, 4), "float32", "cpu"):
+        work.call()
+
+
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     from tessera.__main__ import main
 
@@ -175,9 +181,17 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert main(["tune", "ops", "--output", str(file), *options]) == 0
     assert [each.question.lines for each in tuning.load(str(file)).entries] == [32]
     assert "1 entries in" in capsys.readouterr().err
+    wrong = [
+        ("--dtypes", "int32"),
+        ("--threads", "0"),
+        ("--only", "softmaxes"),
+        ("--output", f"{file}/x"),
+    ]
     if not torch.cuda.is_available():
-        with pytest.raises(tessera.LaunchError, match="finds no GPU"):
-            main(["tune", "ops", "--device", "cuda"])
+        wrong.append(("--device", "cuda"))
+    for option in wrong:
+        with pytest.raises(tessera.LaunchError, match=f"{option[0]} got|finds no GPU"):
+            main(["tune", "ops", *option])
 
 
 def test_shapes_of_the_command() -> None:
