@@ -163,6 +163,32 @@ class Aggregates(Part):
             )
         return result
 
+    def operator_of_record(self, name: str, left: Any, right: Any) -> Any:
+        """A binary operator that the class of a dataclass or a named tuple has as a @jit function.
+        MISSING if there is none: then it is that of tuples."""
+        own, reflected = _COMPARE.get(name) or (_BINARY.get(name), f"r{_BINARY.get(name)}")
+        for owner, other, method in ((left, right, own), (right, left, reflected)):
+            result = self.special_of_record(owner, f"__{method}__", [other])
+            if result is not MISSING:
+                return result
+        return MISSING
+
+    def unary_of_record(self, name: str, operand: Any) -> Any:
+        """`-x`, `+x` or `~x` by a @jit function of the class; MISSING if there is none."""
+        return self.special_of_record(operand, f"__{_UNARY.get(name)}__", [])
+
+    def special_of_record(
+        self, owner: Any, method: str, args: list[Any], kwargs: Optional[dict[str, Any]] = None
+    ) -> Any:
+        """The result of a special method which is a @jit function; MISSING if there is none."""
+        cls = declaring_class(owner) if isinstance(owner, tuple) else None
+        found = None if cls is None else find_member(cls, method)
+        if not isinstance(found, (JITCallable, ConstexprFunction)):
+            return MISSING
+        self.session.reads.attribute(cls, method)
+        bound = BoundFunction(found, owner)
+        return self.walker.calls.call(bound, args, kwargs or {}, self.walker.node)
+
     def _special(self, owner: Any, method: str, args: list[Any]) -> Any:
         """The result of an operator's method, or NotImplemented if the class has none."""
         found: Optional[Any] = find_member(type(owner), method) if is_aggregate(owner) else None

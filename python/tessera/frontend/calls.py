@@ -23,6 +23,7 @@ from tessera.frontend.constants import (
 )
 from tessera.frontend.host_functions import argument_of, home_of, is_description
 from tessera.frontend.part import Part
+from tessera.frontend.scope import MISSING
 from tessera.frontend.python_builtins import exactly
 from tessera.frontend.session import NoinlineFunction
 from tessera.language import program
@@ -88,6 +89,9 @@ class Calls(Part):
             return self.call(
                 self.walker.expressions.attribute(function, "__call__", node), args, kwargs, node
             )
+        result = self.walker.aggregates.special_of_record(function, "__call__", args, kwargs)
+        if result is not MISSING:
+            return result
         if isinstance(function, JITCallable):
             return self.call_jit(function, args, kwargs)
         if is_builtin(function):

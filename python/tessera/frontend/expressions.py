@@ -244,6 +244,10 @@ class Expressions(Part):
             return self._index_tensor(value, index)
         if is_aggregate(value):
             return self.walker.aggregates.item_of_aggregate(value, index)
+        if isinstance(value, tuple):
+            found = self.walker.aggregates.special_of_record(value, "__getitem__", [index])
+            if found is not MISSING:
+                return found
         if isinstance(value, JITCallable):
             raise UserMistake(
                 "E014",
@@ -395,6 +399,10 @@ class Expressions(Part):
             return self.walker.aggregates.operator_of_aggregates(
                 name, SYMBOLS.get(name, "@"), left, right
             )
+        if isinstance(left, tuple) or isinstance(right, tuple):
+            found = self.walker.aggregates.operator_of_record(name, left, right)
+            if found is not MISSING:
+                return found
         if name == "MatMult":
             raise UserMistake("E014", "`@` is not supported inside a kernel", "use tl.dot(a, b)")
         if isinstance(left, tensor) or isinstance(right, tensor):
@@ -425,6 +433,10 @@ class Expressions(Part):
             operand = self.walker.visit(node.operand)
         if is_aggregate(operand):
             return self.walker.aggregates.unary_of_aggregate(name, SYMBOLS[name], operand)
+        if isinstance(operand, tuple):
+            found = self.walker.aggregates.unary_of_record(name, operand)
+            if found is not MISSING:
+                return found
         if isinstance(operand, tensor):
             result = unary(UNARY[name][1], truth(operand) if name == "Not" else operand)
             if name == "USub":
@@ -450,6 +462,10 @@ class Expressions(Part):
                 raise UserMistake("E031", f"`in`: {error}", "use a tuple") from None
         if is_aggregate(left) or is_aggregate(right):
             return self.walker.aggregates.operator_of_aggregates(name, SYMBOLS[name], left, right)
+        if isinstance(left, tuple) or isinstance(right, tuple):
+            found = self.walker.aggregates.operator_of_record(name, left, right)
+            if found is not MISSING:
+                return found
         if isinstance(left, tensor) or isinstance(right, tensor):
             other = right if isinstance(left, tensor) else left
             if other is None:

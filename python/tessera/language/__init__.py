@@ -117,8 +117,8 @@ assignment to `x`; a value that is known only at run time stays what it is. If a
 returns a constant, the call is a constant, unless an `if` on a variable decides which one. A pointer
 is true unless it is null. Parameters may be keyword-only. `*args` is a tuple, also in kernels. An
 argument of a kernel may be a tuple, a list, a dataclass or an aggregate, and these may be nested.
-Methods and properties of dataclasses and named tuples can be called if they are @jit functions.
-Operators are for aggregates.
+Methods, properties, operators (`__add__`) and calls (`__call__`) of dataclasses and named tuples are
+those of the class if they are @jit functions; else `+` joins them as tuples.
 
 **Lists** and tuples are indexed by a constant, or by an integer that is known at run time, as in
 `tensors[tl.program_id(0)]`. In the second case, items are pointers of one type, numbers, or tuples of

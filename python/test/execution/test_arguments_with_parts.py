@@ -114,6 +114,52 @@ def test_methods(run: Runner) -> None:
     np.testing.assert_array_equal(x, expected)
 
 
+@dataclasses.dataclass
+class Line:
+    slope: float
+    offset: float
+
+    @tessera.jit
+    def __call__(self, x, times: tl.constexpr = 1):
+        return times * (self.slope * x + self.offset)
+
+    @tessera.jit
+    def __add__(self, other):
+        return Line(self.slope + other.slope, self.offset + other.offset)
+
+    @tessera.jit
+    def __rmul__(self, factor):
+        return Line(factor * self.slope, factor * self.offset)
+
+    @tessera.jit
+    def __lt__(self, other):
+        return self.slope < other.slope
+
+    @tessera.jit
+    def __neg__(self):
+        return -1 * self
+
+    @tessera.jit
+    def __getitem__(self, place: tl.constexpr):
+        return self.slope if place == 7 else self.offset
+
+
+@tessera.jit
+def special_methods(out, a, b):
+    line = 3.0 * a + -b
+    tl.store(out, line(2.0, times=2))
+    tl.store(out + 1, (a < b).to(tl.float32) + 10 * (a > b).to(tl.float32))
+    tl.store(out + 2, a[7] + 100 * a[0])
+    tl.store(out + 3, len(Named(a, 1.0) + (4, 5)))
+
+
+def test_special_methods(run: Runner) -> None:
+    """Of a dataclass: its own, if they are @jit functions. Tuples are joined by `+`."""
+    x = np.zeros(4, np.float32)
+    run(special_methods, (1,), x, Line(1.0, 5.0), Line(2.0, 1.0))
+    assert x.tolist() == [2 * (1 * 2 + 14), 1, 501, 4]
+
+
 def test_a_method_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     @tessera.jit
     def twice(self, x):
