@@ -94,6 +94,8 @@ def _is_small(out: Any, args: Sequence[Any]) -> bool:
         if out.numel() > _MAX_COPIED or not out.is_contiguous() or out.requires_grad:
             return False
         # Gradients are refused with the cause.
+        if out.is_inference() and not _is_inference_mode():
+            return False
         return not any(getattr(each, "requires_grad", False) for each in args)
     return bool(
         library == "numpy"
@@ -221,6 +223,11 @@ def _check(name: str, targets: Sequence[Any], given: Sequence[Any]) -> None:
             )
         if library == "numpy" and not target.flags.writeable:
             raise refuse(f"out of `{name}` is read-only", "pass an array that may be written")
+        if library == "torch" and target.is_inference() and not _is_inference_mode():
+            raise refuse(
+                f"out of `{name}` is an inference tensor, outside of inference mode",
+                "pass x.clone(), or call it under torch.inference_mode()",
+            )
         if any(size > 1 and not stride for size, stride in zip(target.shape, _strides(target))):
             raise refuse(
                 f"out of `{name}` has several elements in one place, with strides {_strides(target)}",
@@ -238,6 +245,10 @@ def _check(name: str, targets: Sequence[Any], given: Sequence[Any]) -> None:
                 f"`{name}` got out=, which has no derivative, and an array that requires a gradient",
                 "leave out= away, or call it under torch.no_grad()",
             )
+
+
+def _is_inference_mode() -> bool:
+    return bool(sys.modules["torch"].is_inference_mode_enabled())
 
 
 def _check_fits(name: str, target: Any, result: Any) -> None:

@@ -159,7 +159,11 @@ def test_rules_of_torch() -> None:
 def test_refused() -> None:
     x = torch.randn(3, 4)
     base = torch.zeros(8)
+    with torch.inference_mode():
+        inner = torch.zeros(3, 4)
+        assert ops.softmax(x, 1, out=inner) is inner
     for out, why in (
+        (inner, "inference tensor"),
         (torch.zeros(4, 3), r"shape \(4, 3\), and the result \(3, 4\)"),
         (torch.zeros(3, 4, dtype=torch.int64), "elements of int64, and the result float32"),
         (torch.zeros(3, 4, dtype=torch.complex64), "elements of torch.complex64"),
