@@ -474,9 +474,9 @@ def vector_norm(x: Any, ord: float = 2.0, dim: Dims = None, keepdim: bool = Fals
 @recorded
 @takes_out
 def logsumexp(input: Any, dim: Dims, keepdim: bool = False) -> Any:
-    """log(sum(exp(input))) along dim.
+    """log(sum(exp(input))) along dim; -inf of no elements.
 
-    Shapes: any with elements along dim. Types: floats. Errors: E093.
+    Shapes: any. Types: floats. Errors: E093.
 
     Example:
         import numpy as np
@@ -507,6 +507,9 @@ def _log_sum(input: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
             return found
     dtype = dtype_of(input)
     wide = converted(input, accumulator_of(dtype))
+    if not math.prod(input.shape[at] for at in axes):  # a sum of no elements has no maximum
+        total = _reduce(_sum, wide, axes=axes, keepdim=keepdim)
+        return converted(_log_plus(total, total), dtype)
     still = constant(wide)
     shape = tuple(1 if at in axes else size for at, size in enumerate(input.shape))
     top = _finite(_reduce(_max, still, axes=axes, keepdim=True)).reshape(shape)

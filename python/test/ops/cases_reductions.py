@@ -57,6 +57,8 @@ CASES = [
     Case("prod", ops.prod, lambda m: (m.array(3, 7, 5, low=0.5, high=1.5), 1), torch.prod, tolerance=3),
     Case("sum of one", ops.sum, lambda m: (m.array(),), torch.sum, libraries=("torch", "numpy")),
     Case("sum of none", ops.sum, lambda m: (m.array(0, 3), 0), torch.sum, has_gradient=False),
+    Case("logsumexp of none", ops.logsumexp, lambda m: (m.array(3, 0), 1), torch.logsumexp,
+         has_gradient=False, libraries=EVERYWHERE),
     Case("mean far", ops.var, lambda m: (m.array(7, 99) + 64, 1), torch.var, FLOATS[:2], tolerance=8),
     Case("argmax", ops.argmax, lambda m: (m.distinct(5, 33), 1), torch.argmax, libraries=EVERYWHERE,
          has_gradient=False),
