@@ -80,6 +80,7 @@ def _samples() -> dict[str, Sequence[Any]]:
         "embedding": (places[:, 0].copy(), x),
         "embedding_bag": (np.array([5, 1, 1, 3, 0]), x, np.array([0, 2, 5])),
         "one_hot": (np.arange(300) % 40, 40),
+        "alpha_dropout": (x, 0.5, True), "feature_alpha_dropout": (_floats(12, 5, 100), 0.5, True),
     }  # fmt: skip
     return samples
 
@@ -180,6 +181,13 @@ def without_docstring(source: str) -> str:
     )
 
 
+_ROWS_OF = {
+    "apply_rotary_emb": ("rotary",), "filter_logits": ("top-k", "top-p"), "sgd_step": ("SGD",),
+    "adamw_step": ("AdamW",), "adafactor_step": ("Adafactor",), "adamw8bit_step": ("AdamW8bit",),
+    "lion8bit_step": ("Lion8bit",),
+}  # fmt: skip
+"""The rows of operators that have other names in the benchmark."""
+
 _FIGURES = {"name", "pass", "rows", "columns", "tessera", "torch"}
 """What a row of python/benchmarks/ops.py has."""
 
@@ -205,7 +213,7 @@ def speed(name: str) -> Iterator[str]:
                 [charts.Bar("Tessera", row["torch"] / row["tessera"]), charts.Bar("torch", 1.0)],
             )
             for row in rows
-            if row["name"].split()[0] == name
+            if row["name"].split()[0] in _ROWS_OF.get(name, (name,))
         ]
         if not groups:
             continue

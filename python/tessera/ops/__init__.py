@@ -28,7 +28,7 @@ there is none of. No function falls back silently.
 
 A new operator needs a function whose docstring has the formula, `Shapes`, `Types`, `Errors`, `Missing`
 and an example. It needs a case in python/test/ops with a reference in float64, and a row in
-python/benchmarks/ops.py. The table of docs/Ops.md is made of the docstrings.
+python/benchmarks/ops.py or ops_others.py. The table of docs/Ops.md is made of the docstrings.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from tessera.calls.recorded import recorded
 from tessera.locks import load
 from tessera.ops.arguments import (
     FLOATS,
-    check,
     check_arrays,
     check_dim,
     part_of,
@@ -210,7 +209,9 @@ def _prelu(input, weight):
     return tl.where(input > 0, input, weight * input)
 
 
-def prelu(input: Any, weight: Any, *, out: Any = None) -> Any:
+@recorded
+@takes_out
+def prelu(input: Any, weight: Any) -> Any:
     """input where input > 0, and weight * input elsewhere; weight is of dimension 1.
 
     Shapes: input (N, C, ...) and weight (C,) or (1,); input of one dimension with weight (1,).
@@ -225,14 +226,14 @@ def prelu(input: Any, weight: Any, *, out: Any = None) -> Any:
     """
     shape, weights = shape_of("prelu", "input", input), shape_of("prelu", "weight", weight)
     count = weights[0] if weights else 1
-    check(
-        len(weights) < 2 and count in (1, shape[1] if len(shape) > 1 else 1),
-        f"`weight` of `prelu` has shape {weights}, and `input` {shape}",
-        "pass one weight, or one for each index of dimension 1",
-    )
+    if len(weights) > 1 or count not in (1, shape[1] if len(shape) > 1 else 1):
+        raise refuse(
+            f"`weight` of `prelu` has shape {weights}, and `input` {shape}",
+            "pass one weight, or one for each index of dimension 1",
+        )
     if not shape or (count > 1 and len(shape) > 2):
         weight = weight.reshape((count,) + (1,) * (len(shape) - 2) if shape else ())
-    return _prelu(input, weight, out=out)
+    return _prelu(input, weight)
 
 
 @pointwise

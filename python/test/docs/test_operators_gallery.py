@@ -95,6 +95,12 @@ def test_samples_are_of_operators_that_there_are():
     assert set(operators._samples()) <= names | set(ops.FAMILIES)
 
 
+def test_each_operator_was_measured():
+    """A chart of its speed stands on its page. A new operator needs a row in a benchmark, and a run of it."""
+    names = [operator.__name__ for members in ops.FAMILIES.values() for operator in members]
+    assert not [name for name in names if not list(operators.speed(name))]
+
+
 def test_an_operator_without_a_sample_is_drawn_from_its_example():
     launch, *_ = operators.traced(ops.sgd_step, {}, "Optimisers")
     assert launch.outputs
