@@ -22,9 +22,13 @@ from tessera.ops.arguments import (
     dtype_of,
 )
 from tessera.ops.differentiation import Operator, Results
-from tessera.ops.indexing import add_along
-from tessera.ops.kernels.scans import extremum_scan_kernel, log_scan_kernel, scan_kernel
-from tessera.ops.launching import Spec, make_lines
+from tessera.ops.kernels.scans import (
+    extremum_gradient_kernel,
+    extremum_scan_kernel,
+    log_scan_kernel,
+    scan_kernel,
+)
+from tessera.ops.launching import Spec, launch, make_lines
 from tessera.ops.outputs import launch_results, takes_out, takes_two
 from tessera.ops.tuning import GPU, choose_lines
 from tessera.runtime.arrays import find_dtype
@@ -135,7 +139,13 @@ def _extremum_forward(input: Any, *, dim: int, is_max: bool) -> Results:
 def _extremum_backward(
     saved: Any, grads: Any, wanted: Any, *, dim: int, is_max: bool
 ) -> Sequence[Any]:
-    return (add_along(grads[0], dim, saved[0], tuple(grads[0].shape), dtype_of(grads[0])),)
+    (grad,), (places,) = grads[:1], saved
+    choice = choose_lines(extremum_gradient_kernel, grad, grad.shape, dim, _GPU)
+    programs, lines = make_lines(grad.shape, dim, choice=choice)
+    numbers = (*lines, accumulator_of(dtype_of(grad)))
+    spec = Spec(grad.shape, dtype_of(grad))
+    arrays = (dense(grad), dense(places))
+    return launch(extremum_gradient_kernel, programs, arrays, [spec], numbers, choice.warps)
 
 
 _cumsum = Operator("cumsum", _sum_forward, _sum_backward)

@@ -375,7 +375,22 @@ def test_running_extrema_of_equal_elements_and_nans() -> None:
             ours, theirs = getattr(ops, name)(each, dim), getattr(torch, name)(each, dim)
             torch.testing.assert_close(ours[0], theirs[0], equal_nan=True)
             assert torch.equal(ours[1], theirs[1])
+            leaf, weights = each.clone().requires_grad_(), torch.randint(9, each.shape).float()
+            grads = [
+                torch.autograd.grad(getattr(library, name)(leaf, dim)[0], leaf, weights)[0]
+                for library in (ops, torch)
+            ]
+            assert torch.equal(*grads)
         assert [each.shape for each in getattr(ops, name)(torch.ones(0, 6), 0)] == [(0, 6)] * 2
+
+
+def test_runs_that_threads_share() -> None:
+    for most in (3, 60000):
+        x = torch.randint(most, (70001,)).sort()[0]
+        with tessera.settings.override(num_threads=3):
+            found = ops.unique_consecutive(x, True, True)
+        for each, expected in zip(found, torch.unique_consecutive(x, True, True)):
+            assert torch.equal(each, expected)
 
 
 def test_indices_that_are_outside() -> None:

@@ -140,3 +140,39 @@ def extremum_scan_kernel(x, out, places, length, lanes, lane_stride, stride, sla
         is_last = tl.arange(0, BLOCK)[None, :] == BLOCK - 1
         carried = tl.sum(tl.where(is_last, so_far, 0), axis=1, keep_dims=True).to(value.dtype)
         carried_place = tl.max(place, axis=1, keep_dims=True)
+
+
+@jit
+def add_in_run(total, is_end, value, is_value_end):
+    """The sum from an element on to the end of its run, behind which are `total` and `is_end`."""
+    return tl.where(is_value_end > 0, value, total + value), is_end | is_value_end
+
+
+@jit
+def extremum_gradient_kernel(grad, places, out, length, lanes, lane_stride, stride, slab_stride, blocks,
+                             LANES: tl.constexpr, BLOCK: tl.constexpr, ACC: tl.constexpr):  # fmt: skip
+    """The gradient of extremum_scan_kernel: the sum of each run of elements that have one place, at that place.
+
+    A run begins at its place, so that sums go backwards, and nothing is added in memory.
+    """
+    first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
+    grad += first
+    places += first
+    out += first
+    offsets, in_lane = lane_offsets(lanes, lane, lane_stride, LANES)
+    carried = tl.zeros((LANES, 1), ACC)
+    tiles = tl.cdiv(length, BLOCK)
+    for number in range(tiles):
+        i = (tiles - 1 - number) * BLOCK + tl.arange(0, BLOCK)[None, :]
+        mask = in_lane & (i < length)
+        place = tl.load(places + offsets + i * stride, mask=mask, other=-1).to(tl.int32)
+        following = tl.load(
+            places + offsets + (i + 1) * stride, mask=in_lane & (i + 1 < length), other=-1
+        ).to(tl.int32)
+        value = tl.load(grad + offsets + i * stride, mask=mask, other=0).to(ACC)
+        is_end = (following != place).to(tl.int32)
+        total, has_end = tl.associative_scan((value, is_end), 1, add_in_run, reverse=True)
+        total += tl.where(has_end > 0, 0.0, carried)
+        tl.store(out + offsets + i * stride, tl.where(place == i, total, 0.0), mask=mask)
+        is_first = tl.arange(0, BLOCK)[None, :] == 0
+        carried = tl.sum(tl.where(is_first, total, 0.0), axis=1, keep_dims=True).to(ACC)
