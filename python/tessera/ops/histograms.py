@@ -37,17 +37,21 @@ from tessera.ops.kernels.histograms import BLOCK
 from tessera.ops.launching import MAX_TILE, Spec, launch, power_of_2
 from tessera.ops.outputs import launch_results, takes_out, takes_two
 from tessera.ops.reductions import amax, amin
-from tessera.ops.scans import cumsum
 from tessera.ops.sorting import MAX_SORTED, sort
-from tessera.ops.tuning import multiprocessors_of
+from tessera.ops.tuning import multiprocessors_of, threads_of
 from tessera.wording import shown
 
 _MAX_SHARED_BINS = 4096
 """Counters of 4 bytes that a block of a GPU has in shared memory."""
 
 _PROGRAMS_PER_SM = 4
-_MANY_BLOCKS, _RUNS = 1024, 4096
-"""Blocks from which on those of a GPU are larger, and their elements."""
+_MANY_BLOCKS, _RUNS, _MOST_SEGMENTS = 1024, 4096, 4096
+"""Blocks from which on those of a GPU are larger, and their elements. So many programs look for runs at most:
+each one adds up what those before have found."""
+
+_MIN_SHARED_RUNS, _CPU_RUNS = 1 << 16, 8
+"""Elements from which on the threads of a CPU share the search for runs, and those of a tile: one with the
+begin of a run takes several times as long as another."""
 
 
 def _without_gradient(array: Any) -> Any:
@@ -427,28 +431,32 @@ def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bo
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
+def _segment_length(like: Any, count: int) -> tuple[int, int]:
+    """How many elements a program looks at for runs, and how many at a time."""
+    if not multiprocessors_of(like):
+        threads = threads_of(like) if count >= _MIN_SHARED_RUNS else 1
+        return -(-count // threads), _CPU_RUNS
+    block = _RUNS if count > _MANY_BLOCKS * BLOCK else BLOCK
+    return -(-count // _MOST_SEGMENTS // block) * block or block, block
+
+
 def _runs_forward(input: Any, *, with_inverse: bool, with_counts: bool) -> Results:
-    x, count, block = dense(input), count_of(input.shape), BLOCK
-    if count > _MANY_BLOCKS * BLOCK and multiprocessors_of(input):
-        block = _RUNS  # one program scans what the blocks have found
-    blocks, warps = -(-count // block), max(4, block // 512)
-    (counts,) = launch(
-        kernels.count_runs_kernel,
-        blocks,
-        (x,),
-        [Spec((blocks,), types.int64)],
-        (count, block),
-        warps,
+    x, count = dense(input), count_of(input.shape)
+    length, block = _segment_length(x, count)
+    segments, warps = -(-count // length), max(4, block // 512)
+    line, one = Spec((count,), types.int64), Spec((), types.int64)
+    specs = [Spec((count,), dtype_of(input)), line if with_counts else None]
+    numbers = line if with_inverse else None
+    if segments == 1:
+        specs += [numbers, one]
+        return launch(kernels.runs_kernel, 1, (x,), specs, (count, length, block), warps), ()
+    parts = [*specs, None, Spec((segments,), types.int64)]
+    found = launch(kernels.runs_kernel, segments, (x,), parts, (count, length, block), warps)
+    inputs, specs = (x, *found[:2], found[3]), [*specs, numbers, one]
+    joined = launch(
+        kernels.join_runs_kernel, segments, inputs, specs, (count, length, block), warps
     )
-    sums = cumsum(counts, 0)
-    line = Spec((count,), types.int64)
-    specs = [
-        Spec((count,), dtype_of(input)),
-        line if with_counts else None,
-        line if with_inverse else None,
-    ]
-    found = launch(kernels.runs_kernel, blocks, (x, sums), specs, (count, block), warps)
-    return (*found, sums), ()
+    return joined, ()
 
 
 _runs = Operator("unique_consecutive", _runs_forward, None)
@@ -476,8 +484,8 @@ def _found_runs(x: Any, with_inverse: bool, with_counts: bool) -> tuple[Any, Any
         none = zeros(x, (0,), types.int64)
         return dense(x), none, none
     # The arrays have room for as many runs as there are elements.
-    values, begins, numbers, sums = _known_runs(x, with_inverse, with_counts)
-    runs = int(sums[-1])
+    values, begins, numbers, runs = _known_runs(x, with_inverse, with_counts)
+    runs = int(runs)
     return values[:runs], numbers, _lengths(begins, runs=runs) if with_counts else None
 
 
@@ -510,7 +518,8 @@ def unique_consecutive(
     """
     check_arrays("unique_consecutive", ELEMENTS, input=input)
     _check_whole("unique_consecutive", dim)
-    line = dense(input).reshape(-1)
+    line = dense(input)
+    line = line if len(line.shape) == 1 else line.reshape(-1)
     values, inverse, counts = _found_runs(line, bool(return_inverse), bool(return_counts))
     found = [values]
     if return_inverse:

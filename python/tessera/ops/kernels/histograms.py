@@ -131,31 +131,60 @@ def run_starts(x, place, count):
 
 
 @jit
-def count_runs_kernel(x, out, count, BLOCK: tl.constexpr):
-    """Stores how many runs begin in each block."""
-    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out + tl.program_id(0), tl.sum(run_starts(x, place, count), axis=0))
+def runs_kernel(x, out, begins, numbers, runs, count, length, BLOCK: tl.constexpr):
+    """Stores the elements and the places that the runs of a segment begin with, from the segment's first
+    place on, and how many there are. `numbers`: the run of each element, if wanted of one segment.
+
+    A program has a segment of `length` elements, and reads them once.
+    """
+    begin = tl.program_id(0).to(tl.int64) * length
+    end = tl.minimum(begin + length, count)
+    next = begin
+    for start in range(begin, end, BLOCK):
+        place = start + tl.arange(0, BLOCK)
+        starts = run_starts(x, place, end)
+        found = tl.sum(starts, axis=0)
+        if found > 0:
+            run = next + (tl.cumsum(starts, axis=0) - 1)  # the sum is of 32 bits
+            tl.store(out + run, tl.load(x + place, mask=starts > 0), mask=starts > 0)
+            if begins is not None:
+                tl.store(begins + run, place, mask=starts > 0)
+            if numbers is not None:
+                tl.store(numbers + place, run, mask=place < end)
+            next += found
+        elif numbers is not None:
+            tl.store(numbers + place, tl.zeros((BLOCK,), tl.int64) + next - 1, mask=place < end)
+    tl.store(runs + tl.program_id(0), next - begin)
 
 
 @jit
-def runs_kernel(x, sums, out, begins, numbers, count, BLOCK: tl.constexpr):
-    """Stores the element and the place that each run begins with, and the run of each element, if wanted.
-
-    `sums` has the number of runs that begin in each block and those before.
-    """
-    block = tl.program_id(0)
-    place = block.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    before = tl.load(sums + block - 1, mask=block > 0, other=0)
-    if tl.load(sums + block) > before:
-        starts = run_starts(x, place, count)
-        run = tl.cumsum(starts, axis=0) - 1  # of the block, in 32 bits
-        tl.store(out + before + run, tl.load(x + place, mask=starts > 0), mask=starts > 0)
+def join_runs_kernel(x, segment_out, segment_begins, segment_runs, out, begins, numbers, runs, count,
+                     length, BLOCK: tl.constexpr):  # fmt: skip
+    """Moves what runs_kernel found in each segment behind that of the segments before. `runs` is the number
+    of all runs, `numbers` the run of each element, if wanted."""
+    segment = tl.program_id(0)
+    before = tl.zeros((BLOCK,), tl.int64)
+    for start in range(0, segment, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        before += tl.load(segment_runs + i, mask=i < segment, other=0)
+    begin = segment.to(tl.int64) * length
+    end = tl.minimum(begin + length, count)
+    next, found = tl.sum(before, axis=0), tl.load(segment_runs + segment)
+    for start in range(0, found, BLOCK):
+        i = start + tl.arange(0, BLOCK)
+        value = tl.load(segment_out + begin + i, mask=i < found)
+        tl.store(out + next + i, value, mask=i < found)
         if begins is not None:
-            tl.store(begins + before + run, place, mask=starts > 0)
-        if numbers is not None:
-            tl.store(numbers + place, before + run, mask=place < count)
-    elif numbers is not None:
-        tl.store(numbers + place, tl.zeros((BLOCK,), tl.int64) + before - 1, mask=place < count)
+            place = tl.load(segment_begins + begin + i, mask=i < found)
+            tl.store(begins + next + i, place, mask=i < found)
+    if end == count:
+        tl.store(runs, next + found)
+    if numbers is not None:
+        for start in range(begin, end, BLOCK):
+            place = start + tl.arange(0, BLOCK)
+            starts = run_starts(x, place, end)
+            tl.store(numbers + place, next + (tl.cumsum(starts, axis=0) - 1), mask=place < end)
+            next += tl.sum(starts, axis=0)
 
 
 @jit
