@@ -81,7 +81,7 @@ class AdamW8bit(_BlockOptimizer):
             min_8bit_size=min_8bit_size,
         )  # fmt: skip
 
-    def _update(self, param: Any, group: dict[str, Any]) -> None:
+    def _update(self, param: Any, grad: Any, group: dict[str, Any]) -> None:
         settings = self._settings(group)
         state, in_blocks = self.state[param], self._is_in_blocks(param, group)
         if not state:
@@ -96,9 +96,9 @@ class AdamW8bit(_BlockOptimizer):
         settings["step"] = int(state["step"])
         if in_blocks:
             parts = ("exp_avg", "exp_avg_scale", "exp_avg_sq", "exp_avg_sq_scale")
-            ops.adamw8bit_step(param, param.grad, *(state[key] for key in parts), **settings)
+            ops.adamw8bit_step(param, grad, *(state[key] for key in parts), **settings)
         else:
-            ops.adamw_step(param, param.grad, state["exp_avg"], state["exp_avg_sq"], **settings)
+            ops.adamw_step(param, grad, state["exp_avg"], state["exp_avg_sq"], **settings)
 
 
 class Lion8bit(_BlockOptimizer):
@@ -126,7 +126,7 @@ class Lion8bit(_BlockOptimizer):
             min_8bit_size=min_8bit_size,
         )  # fmt: skip
 
-    def _update(self, param: Any, group: dict[str, Any]) -> None:
+    def _update(self, param: Any, grad: Any, group: dict[str, Any]) -> None:
         settings = self._settings(group)
         state, in_blocks = self.state[param], self._is_in_blocks(param, group)
         if not state and in_blocks:
@@ -134,8 +134,6 @@ class Lion8bit(_BlockOptimizer):
         elif not state:
             state["exp_avg"] = torch.zeros_like(param)
         if in_blocks:
-            ops.lion8bit_step(
-                param, param.grad, state["exp_avg"], state["exp_avg_scale"], **settings
-            )
+            ops.lion8bit_step(param, grad, state["exp_avg"], state["exp_avg_scale"], **settings)
         else:
-            ops.lion_step(param, param.grad, state["exp_avg"], **settings)
+            ops.lion_step(param, grad, state["exp_avg"], **settings)

@@ -111,14 +111,18 @@ _MAX_RIGHT = 1024
 
 def kind_of(function: str, tensors: Sequence[Any]) -> Any:
     """All of tensors of torch that checks of a function depend on; None for other arrays."""
+    kind: list[Any] = [function]
     try:
-        kind: list[Any] = [function]
+        strided = _strided()
         for each in tensors:
-            kind += (each.shape, each.dtype, each.device, each.layout, each.is_nested)
-            kind += (each.layout is _strided() and each.is_contiguous(),)
-        return tuple(kind)
-    except AttributeError:
+            layout = each.layout
+            kind += (
+                each.shape, each.dtype, each.device, layout, each.is_nested,
+                layout is strided and each.is_contiguous(),
+            )  # fmt: skip
+    except (AttributeError, KeyError):  # KeyError: torch is not loaded
         return None
+    return tuple(kind)
 
 
 def is_right(kind: Any) -> bool:

@@ -6,6 +6,7 @@ Parameters and states may have different floats; a step is computed in the wides
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Optional, Sequence
 
 import tessera.language as tl
@@ -57,6 +58,9 @@ def _check_group(name: str, named: dict[str, Any]) -> str:
 
 def _lists(name: str, **arrays: Any) -> list[tuple[Any, ...]]:
     """The arrays of each parameter. Raises ArgumentError (E093)."""
+    only = tuple(arrays.values())
+    if is_right(kind_of(name, only)):  # of one parameter, and known
+        return [_constant(only)]
     listed = {
         key: list(value) if isinstance(value, (list, tuple)) else [value]
         for key, value in arrays.items()
@@ -75,9 +79,15 @@ def _lists(name: str, **arrays: Any) -> list[tuple[Any, ...]]:
         if not is_right(kind):
             library = _check_group(name, dict(zip(listed, group)))
             add_right(kind)
-        # The same elements, without a gradient.
-        found.append(tuple(each.detach() if library == "torch" else each for each in group))
+        found.append(_constant(group) if library == "torch" else group)
     return found
+
+
+def _constant(tensors: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The same elements, which autograd does not watch."""
+    if not sys.modules["torch"].is_grad_enabled():
+        return tensors
+    return tuple(each.detach() for each in tensors)
 
 
 def sgd_step(

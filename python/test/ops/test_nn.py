@@ -103,6 +103,7 @@ def trained(make: Any, dtype: Any) -> list[Any]:
     optimizer.load_state_dict(copy.deepcopy(optimizer.state_dict()))
     params[0].grad = None
     optimizer.step()
+    assert torch.is_grad_enabled() and all(each.grad_fn is None for each in params)
     return params
 
 
