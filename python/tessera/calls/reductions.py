@@ -110,30 +110,31 @@ class _Step:
         self,
         run: Callable[[Sequence[Any]], Any],
         plan: Optional[Callable[..., _C.CallPlan]] = None,
-        make: Optional[Callable[[], Any]] = None,
+        makes: Sequence[Callable[[], Any]] = (),
         parts: Sequence["_Step"] = (),
     ) -> None:
         self._run = run
         self.plan = plan
         """Makes a plan that does the same without Python, with options of CallPlan; None: none does."""
-        self._make = make
-        """Makes the result of a plan."""
+        self._makes = makes
+        """Make the result of a plan, and the flags that it stores."""
         self._parts = parts or (self,)
         """The launches, each of which reduces what the one before made."""
 
     def __call__(self, args: Sequence[Any]) -> Any:
         return self._run(args)
 
-    def record(self, recorder: recording.Recorder, args: Sequence[Any]) -> Any:
-        """Records the launches."""
+    def record(self, recorder: recording.Recorder, args: Sequence[Any]) -> tuple[Any, ...]:
+        """Records the launches. Returns the result, and the flags, if the first one stores some."""
+        flags: tuple[Any, ...] = ()
         for part in self._parts:
-            if part.plan is None or part._make is None:
+            if part.plan is None:
                 raise recording.NotRecorded
-            result = part._make()
-            examples = (result,) if recorder.library == "torch" else ()
-            recorder.add(part.plan(examples=examples), args, (result,))
-            args = (result,)
-        return args[0]
+            made = tuple(make() for make in part._makes)
+            examples = made if recorder.library == "torch" else ()
+            recorder.add(part.plan(examples=examples), args, made)
+            args, flags = made[:1], flags or made[1:]
+        return (args[0], *flags)
 
 
 class Reduction(_C.Entry):
@@ -153,10 +154,18 @@ class Reduction(_C.Entry):
     """
 
     def __init__(
-        self, function: JITFunction[Any, Any], kind: str, promotion: Optional[str]
+        self,
+        function: JITFunction[Any, Any],
+        kind: str,
+        promotion: Optional[str],
+        has_flags: bool = False,
     ) -> None:
         self.elements = Pointwise(function, promotion)
         """The operator without the reduction."""
+        self.has_flags = has_flags
+        """True if the function has a second result, which the launch stores for each element."""
+        self.flagged: dict[Any, Any] = {}
+        """The same with flags for the gradient, by kinds of calls."""
         self.kind = kind
         self.__name__: str = function.__name__
         self.__qualname__: str = function.__qualname__
@@ -239,11 +248,17 @@ class Reduction(_C.Entry):
         """A call that is recorded, and not done."""
         scalar = self.elements.scalar
         given, library = unified(self.__name__, scalar, args)
-        result = _Plan(self, library, given, axis, keepdims).step().record(recorder, given)
+        flagged = pointwise.in_torch.flagged(self, given) if library == "torch" else None
+        op = self
+        if flagged is not None:
+            op, given = flagged.reduction, (*given, 1.0)
+        made = _Plan(op, library, given, axis, keepdims).step().record(recorder, given)
         if library == "torch":
             recorder.checks += pointwise.in_torch.reduction_checks()
-            pointwise.in_torch.add_reduction_node(recorder, self, axis, keepdims, args, result)
-        return result
+            pointwise.in_torch.add_reduction_node(
+                recorder, self, (axis, keepdims), args, made, flagged
+            )
+        return made[0]
 
     def compute(self, args: Sequence[Any], axis: Axes, keepdims: bool) -> Any:
         """The same on arrays with memory, or on those of JAX, without a derivative."""
@@ -303,7 +318,7 @@ class _Plan:
     ) -> None:
         self.op, self.library = op, library
         scalar = op.elements.scalar
-        if len(scalar.results) != 1:
+        if len(scalar.results) != 1 + op.has_flags:
             raise CompilationError.at_function(
                 op.elements.function.fn,
                 "E089",
@@ -336,6 +351,13 @@ class _Plan:
         )
         arrays = [expand(each.shape, each.strides, shape) for each in facts]
         order = memory_order(shape, arrays)
+        self.flags: Optional[Facts] = None
+        if op.has_flags:
+            own = scalar.results[1]
+            assert own is not None
+            strides = dense_strides(shape, order)
+            self.flags = Facts(shape, strides, library_dtype(library, own), facts[0].device)
+            arrays.append(self.flags.strides)
         stays = tuple(size for at, size in enumerate(shape) if at not in self.axes)
         out = iter(dense_strides(stays, tuple(range(len(stays)))))
         out_strides = tuple(0 if at in self.axes else next(out) for at in range(len(shape)))
@@ -429,7 +451,9 @@ class _Plan:
             for at, each in enumerate(self.parameters)
             if each.kind == "number"
         ]
-        make, is_empty, is_jax = LIBRARIES[self.library].maker(out), 0 in out.shape, False
+        outs = (out,) if self.flags is None else (out, self.flags)
+        makes = tuple(LIBRARIES[self.library].maker(each) for each in outs)
+        is_empty, is_jax = 0 in out.shape, False
         if self.library == "jax":
             run_kernel, is_jax = load("tessera.jax.calls").run_kernel, True
 
@@ -440,10 +464,10 @@ class _Plan:
                     args[at] = kind(args[at])
             if is_jax:
                 return run_kernel(kernel, args, rest, [(out.shape, out.dtype)], grid)
-            made = make()
+            made = [make() for make in makes]
             if not is_empty:
-                kernel[grid](*args, made, *rest)
-            return made
+                kernel[grid](*args, *made, *rest)
+            return made[0]
 
         if is_jax:
             return _Step(run)
@@ -454,10 +478,10 @@ class _Plan:
                 None if is_empty else kernel,
                 grid,
                 rest,
-                (make,),
+                makes,
                 converted=tuple(numbers),
             ),
-            make,
+            makes,
         )
 
 
@@ -473,7 +497,8 @@ class _Text:
         # registers of many threads, which are combined once, after the loop.
         self._is_reduced_in_loop = plan.is_on_cpu and not split.is_kept_inner
         self._has_factor = has_factor
-        self._names = [each.name for each in plan.parameters if each.kind == "array"] + ["out_"]
+        self._names = [each.name for each in plan.parameters if each.kind == "array"]
+        self._names += ["out_"] if plan.flags is None else ["flags_", "out_"]
         self.strides: list[int] = []
         self._stride_names: list[str] = []
         self._terms: dict[tuple[str, str], str] = {}
@@ -543,7 +568,8 @@ class _Text:
             for each in plan.parameters
         ]
         factor = "float64" if plan.accumulator == types.float64 else "float32"
-        parameters += ["out_", *self._counts, *self._stride_names, f"factor_: tl.{factor}"]
+        parameters += [*reversed(self._names[-1 - plan.op.has_flags :])]
+        parameters += [*self._counts, *self._stride_names, f"factor_: tl.{factor}"]
         parameters += ["KEPT: tl.constexpr", "REDUCED: tl.constexpr"]
         accumulator = f"tl.{_spelled(plan.accumulator)}"
         identity = _identity_text(_KINDS[plan.op.kind].identity, plan.accumulator)
@@ -565,13 +591,19 @@ class _Text:
         for each in plan.parameters:
             value = each.name
             if each.kind == "array":
-                value = self._load(each.name, spread)
+                value = f"tl.load({self._place(each.name, spread)}, mask=mask_)"
             if each.kind != "constant" and each.dtype != each.compute:
                 value += f".to(tl.{each.compute})"
             values.append(value)
         kind = plan.op.kind
+        results, stored = "value_", []
+        if plan.flags is not None:
+            results = "value_, flags_value_"
+            place = self._place("flags_", spread)
+            stored = [f"{indent}tl.store({place}, flags_value_, mask=mask_)"]
         lines += [
-            f"{indent}value_ = scalar_function({', '.join(values)})",
+            f"{indent}{results} = scalar_function({', '.join(values)})",
+            *stored,
             f"{indent}value_ = "
             + ("(value_ != 0)" if kind in ("any", "all") else "value_")
             + f".to({accumulator})",
@@ -647,14 +679,15 @@ class _Text:
             return f"reduced_{last}_ < reduced_size_{last}_"
         return "reduced_ < end_"
 
-    def _load(self, name: str, spread: dict[str, str]) -> str:
+    def _place(self, name: str, spread: dict[str, str]) -> str:
+        """The pointers of a tile of an array."""
         bases = [base for part in spread if (base := self._bases[name, part])]
         offsets = [
             f"({term}){spread[part]}" for part in spread if (term := self._terms[name, part])
         ]
         if len(offsets) < 2:
             offsets.append("tl.zeros_like(mask_).to(tl.int32)")
-        return f"tl.load({' + '.join([name, *bases, *offsets])}, mask=mask_)"
+        return " + ".join([name, *bases, *offsets])
 
 
 def _split(part: str, rank: int, indent: str) -> list[str]:

@@ -530,14 +530,7 @@ def _reduced_gradients(
     op: Any, axis: Any, keepdims: bool, grad: Any, args: Sequence[Any], wanted: tuple[bool, ...]
 ) -> list[Any]:
     """The gradients of a sum or a mean."""
-    shapes = [arg.shape for arg in args if isinstance(arg, torch.Tensor)]
-    shape = torch.broadcast_shapes(*shapes)
-    axes = range(len(shape)) if axis is None else axis
-    axes = sorted(each % len(shape) for each in ([axes] if isinstance(axes, int) else axes))
-    if not keepdims:
-        for each in axes:
-            grad = grad.unsqueeze(each)
-    count = float(max(1, math.prod(shape[each] for each in axes)))
+    grad, shape, count = _aligned(grad, axis, keepdims, args)
     is_view = _returns_its_argument(op)
     is_scaled = op.kind == "mean" and not is_view and _can_scale(op.elements)
     if op.kind == "mean" and not is_scaled:
@@ -550,6 +543,18 @@ def _reduced_gradients(
             :-1
         ]
     return _gradients(op.elements, (grad,), args, wanted)
+
+
+def _aligned(grad: Any, axis: Any, keepdims: bool, args: Sequence[Any]) -> tuple[Any, Any, float]:
+    """The gradient of a reduction with all dimensions, the shape of its elements, and how many are reduced to
+    one."""
+    shape = torch.broadcast_shapes(*(arg.shape for arg in args if isinstance(arg, torch.Tensor)))
+    axes = range(len(shape)) if axis is None else axis
+    axes = sorted(each % len(shape) for each in ([axes] if isinstance(axes, int) else axes))
+    if not keepdims:
+        for each in axes:
+            grad = grad.unsqueeze(each)
+    return grad, shape, float(max(1, math.prod(shape[each] for each in axes)))
 
 
 def _can_scale(op: Operator) -> bool:
@@ -569,8 +574,8 @@ def _scaled(op: Operator) -> Operator:
         notes = [f": tl.{repr(each).rpartition('.')[2]}" if each else "" for each in scalar.fixed]
         params = ", ".join(map("".join, zip(names, notes)))
         text = (
-            f"def {op.__name__}({params}, factor_):\n"
-            f"    return scalar_function_({', '.join(names)}) * factor_\n"
+            f"def {op.__name__}({params}, scaled_by_):\n"
+            f"    return scalar_function_({', '.join(names)}) * scaled_by_\n"
         )
         scope = {"scalar_function_": scalar.function}
         made = jit(make_text_function(op.__name__, text, scalar.function.__module__, scope))
@@ -593,19 +598,34 @@ def _quotient(make: Callable[..., Any]) -> Any:
     return _quotients[0]
 
 
+def flagged(op: Any, args: Sequence[Any]) -> Optional[keeping.Flagged]:
+    """The reduction that stores flags for the gradient of a recorded call. None if there is no gradient, or if
+    it reads the arguments."""
+    requires = tuple(isinstance(arg, torch.Tensor) and arg.requires_grad for arg in args)
+    if not (any(requires) and torch.is_grad_enabled()) or op.kind not in ("sum", "mean"):
+        return None
+    if _returns_its_argument(op) or not _can_scale(op.elements):
+        return None
+    return keeping.flagged(op, _scaled(op.elements), args, requires)
+
+
 def add_reduction_node(
     recorder: recording.Recorder,
     op: Any,
-    axis: Any,
-    keepdims: bool,
+    how: tuple[Any, bool],
     args: Sequence[Any],
-    result: Any,
+    made: Sequence[Any],
+    flagged: Optional[keeping.Flagged],
 ) -> None:
-    """Has a recorded call have a derivative. Raises NotRecorded if it is not one of ours."""
+    """Has a recorded call have a derivative. Raises NotRecorded if it is not one of ours.
+
+    how: the axes, and if these are kept with extent 1.
+    made: the result, and with `flagged` its flags.
+    """
     if (
         not torch.is_grad_enabled()
         or not any(isinstance(arg, torch.Tensor) and arg.requires_grad for arg in args)
-        or not result.is_floating_point()
+        or not made[0].is_floating_point()
     ):
         return
     if op.kind not in ("sum", "mean"):
@@ -614,15 +634,24 @@ def add_reduction_node(
 
     def backward(saved: Sequence[Any], grads: Sequence[Any], wanted: Sequence[bool]) -> Any:
         given = [each if number is None else number[0] for each, number in zip(saved, numbers)]
-        return _reduced_gradients(op, axis, keepdims, grads[0], given, tuple(wanted))
+        if flagged is None:
+            return _reduced_gradients(op, *how, grads[0], given, tuple(wanted))
+        flags = saved[-1]
+        grad, shape, count = _aligned(grads[0], *how, (flags,))
+        given.append(1.0 / count if op.kind == "mean" else 1.0)
+        found = flagged.gradients(grad.expand(shape), given, flags)
+        return [
+            None if each is None else _as_argument(each, arg) for each, arg in zip(found, examples)
+        ]
 
-    recorder.memory.add_node(
-        args,
-        (result,),
-        [arg if isinstance(arg, torch.Tensor) else None for arg in args],
-        backward,
-        True,
-    )
+    saved = [arg if isinstance(arg, torch.Tensor) else None for arg in args]
+    examples: Sequence[Any] = ()
+    if flagged is not None:
+        # Without memory, for their shapes and types.
+        examples = [None if each is None else each.detach().to("meta") for each in saved]
+        saved = [each if flagged.reads(at) else None for at, each in enumerate(saved)]
+        saved.append(made[1])
+    recorder.memory.add_node(args, made[:1], saved, backward, True)
 
 
 # --- The operator of torch ------------------------------------------------------------

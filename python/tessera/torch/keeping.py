@@ -6,7 +6,8 @@ Such a call is a plan of one launch, as recorded calls are (recorded.py). Its gr
 
 from __future__ import annotations
 
-from typing import Any, Callable, Optional, Sequence
+import math
+from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 import torch
 
@@ -104,6 +105,68 @@ def _made(op: Operator, requires: Sequence[bool], elements: Elements) -> Any:
     if kept.gradient is not None:
         gradient = make(kept.gradient, "same")
     return kept, forward, gradient
+
+
+class Flagged(NamedTuple):
+    """A sum or a mean that stores flags, from which its gradient follows."""
+
+    reduction: Any
+    """Takes the arguments and the factor of the elements."""
+    kept: Kept
+    gradient: Any
+    requires: tuple[bool, ...]
+
+    def reads(self, at: int) -> bool:
+        """True if the gradient needs the argument at that place."""
+        return self.reduction.elements.names[at] in self.kept.sources
+
+    def gradients(self, grad: Any, args: Sequence[Any], flags: Any) -> list[Any]:
+        """A gradient for each argument, None for those that have none. `args` has the factor, too."""
+        known = {**dict(zip(self.reduction.elements.names, args)), FLAGS: flags}
+        made = self.gradient(grad, *(known[each] for each in self.kept.sources))
+        computed = iter(made if isinstance(made, tuple) else (made,))
+        passed = iter(self.kept.is_passed)
+        return [
+            None if not is_wanted else grad if next(passed) else next(computed)
+            for is_wanted in self.requires
+        ]
+
+
+def flagged(
+    op: Any, scaled: Operator, args: Sequence[Any], requires: tuple[bool, ...]
+) -> Optional[Flagged]:
+    """The reduction that keeps flags for the gradients of the arguments that `requires` tells. `scaled` is
+    the operator of its elements with a factor. None if nothing is gained."""
+    tensors = [arg for arg in args if isinstance(arg, torch.Tensor)]
+    number = math.prod(torch.broadcast_shapes(*(each.shape for each in tensors)))
+    if number < MIN_ELEMENTS:
+        return None
+    sizes = (
+        arg.element_size() if isinstance(arg, torch.Tensor) and 2 * arg.numel() >= number else 0
+        for arg in args
+    )
+    elements = Elements((*sizes, 0), True, False)
+    key = (requires, elements)
+    if key not in op.flagged:
+        op.flagged[key] = _make_flagged(op, scaled, requires, elements)
+    found: Optional[Flagged] = op.flagged[key]
+    return found
+
+
+def _make_flagged(
+    op: Any, scaled: Operator, requires: tuple[bool, ...], elements: Elements
+) -> Optional[Flagged]:
+    try:
+        kept = find_kept(scaled.scalar, (*requires, False), elements)
+    except CompilationError:  # it has no derivative, which the call itself says
+        return None
+    if kept is None or kept.forward is None or kept.gradient is None:
+        return None
+    promotion = "float" if scaled.scalar.to_float else "same"
+    reduction = type(op)(kept.forward, op.kind, promotion, has_flags=True)
+    reduction.__name__ = op.__name__
+    make: Any = type(scaled)
+    return Flagged(reduction, kept, make(kept.gradient, "same"), requires)
 
 
 class Gradient(_C.Entry):

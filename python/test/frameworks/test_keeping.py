@@ -191,3 +191,40 @@ def test_parameters_named_as_steps() -> None:
     torch.testing.assert_close(result, torch.where(a > b, a * 2, b))
     ours = torch.autograd.grad(result.sum(), (a, b))
     torch.testing.assert_close(ours, ((a > b) * 2.0, (a <= b) * 1.0))
+
+
+@tessera.reduction("mean")
+def larger(x, y):
+    return tl.where(x > y, 2 * x, y)
+
+
+def test_reductions_that_store_flags() -> None:
+    x, y = array().requires_grad_(), array().requires_grad_()
+    row, many = array(COLUMNS).requires_grad_(), array(2 * COLUMNS, ROWS).t()[:, ::2]
+    weights = torch.randn(COLUMNS)
+
+    def wanted(x: Any, y: Any, axis: Any = None) -> Any:
+        return torch.where(x > y, 2 * x, y).mean(axis)
+
+    cases = [
+        (ops.l1_loss, F.l1_loss, (x, y), {}, BYTE),
+        (ops.l1_loss, F.l1_loss, (x, y.detach()), {"reduction": "sum"}, BYTE),
+        (larger, wanted, (x, y), {}, BOOL),
+        (larger, wanted, (x, row), {"axis": 0}, BOOL),
+        (larger, wanted, (x, many.requires_grad_()), {"axis": 0}, BOOL),
+        (ops.mse_loss, F.mse_loss, (x, y), {}, None),
+        (ops.l1_loss, F.l1_loss, (x[:9], y[:9]), {}, None),
+    ]
+    for ours, theirs, args, settings, flags in cases:
+        leaves = [each for each in args if each.requires_grad]
+        expected = theirs(*args, **settings)
+        grad = weights if expected.ndim else torch.tensor(3.0)
+        gradients = torch.autograd.grad(expected, leaves, grad, retain_graph=True)
+        for _ in range(3):
+            result = ours(*args, **settings)
+            for _ in range(3):
+                found = torch.autograd.grad(result, leaves, grad, retain_graph=True)
+                torch.testing.assert_close((result, *found), (expected, *gradients))
+        assert [each for each in types_of(result) if each != FLOAT] == ([flags] if flags else [])
+        (first,) = torch.autograd.grad(result, x, grad, create_graph=True)
+        torch.testing.assert_close(first, torch.autograd.grad(expected, x, grad)[0])
