@@ -161,10 +161,11 @@ bool readKey(const Entry *self, PyObject *const *args, size_t count, PyObject *k
   }
   static PyObject *const outName = PyUnicode_InternFromString("out");
   for (Py_ssize_t i = 0; self->takesOut && i < numNamed; ++i)
-    if (PyTuple_GET_ITEM(keywords, i) == outName &&
-        args[count + static_cast<size_t>(i)] != Py_None) {
-      out = args[count + static_cast<size_t>(i)];
+    if (PyTuple_GET_ITEM(keywords, i) == outName) {
       ++numRead;
+      if (args[count + static_cast<size_t>(i)] == Py_None)
+        continue; // as a call without it
+      out = args[count + static_cast<size_t>(i)];
       key.beginOut();
       if (!key.add(out))
         return false;

@@ -567,6 +567,7 @@ def test_arguments_may_be_left_out() -> None:
         line(*args), line(*args, out=out)
         with python_refused():
             assert (line(*args) == x * factor + y + term).all()
+            assert (line(*args, out=None) == x * factor + y + term).all()
             assert line(*args, out=out) is out
         assert (out == x * factor + y + term).all()
     with pytest.raises(tessera.errors.ArgumentError, match="E051"):
