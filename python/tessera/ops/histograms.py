@@ -6,9 +6,9 @@ Counts are atomic additions: sums of weights are added in any order.
 
 from __future__ import annotations
 
-import sys
 from typing import Any, Optional, Sequence, Union
 
+import tessera.language as tl
 from tessera.calls.outputs import library_of
 from tessera.calls.pointwise import pointwise
 from tessera.calls.recorded import recorded
@@ -29,6 +29,7 @@ from tessera.ops.arguments import (
     dense,
     dtype_of,
     read_number,
+    refuse,
 )
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.indexing import gather
@@ -48,6 +49,9 @@ _PROGRAMS_PER_SM = 4
 _MANY_BLOCKS, _RUNS, _MOST_SEGMENTS = 1024, 4096, 4096
 """Blocks from which on those of a GPU are larger, and their elements. So many programs look for runs at most:
 each one adds up what those before have found."""
+
+_MIN_SHARED_COUNTS, _CPU_COUNTS = 1 << 16, 64
+"""Elements from which on the threads of a CPU share the counting of integers, and those of a tile."""
 
 _MIN_SHARED_RUNS, _CPU_RUNS = 1 << 16, 8
 """Elements from which on the threads of a CPU share the search for runs, and those of a tile: one with the
@@ -72,6 +76,11 @@ def _shared_tiles(like: Any, count: int, bins: int) -> Optional[tuple[int, int, 
 
 def _bincount_forward(input: Any, weights: Any, *, bins: int, dtype: types.dtype) -> Results:
     count = count_of(input.shape)
+    threads = threads_of(input)
+    if count and bins and (threads == 1 or threads and count < _MIN_SHARED_COUNTS):
+        arrays, spec = (dense(input), dense(weights)), Spec((bins,), dtype)
+        alone = (count, bins, count, _CPU_COUNTS, True)
+        return launch(kernels.bincount_kernel, 1, arrays, [spec], alone), ()
     out = zeros(input, (bins,), dtype)
     shared = _shared_tiles(input, count, bins) if weights is None and count else None
     if shared is not None:
@@ -82,7 +91,7 @@ def _bincount_forward(input: Any, weights: Any, *, bins: int, dtype: types.dtype
         return (out,), ()
     out = launch_onto(
         kernels.bincount_kernel, -(-count // BLOCK), (dense(input), dense(weights)), out,
-        (count, bins, BLOCK),
+        (count, bins, BLOCK, BLOCK, False),
     )  # fmt: skip
     return (out,), ()
 
@@ -96,28 +105,32 @@ def _counted(input: Any, weights: Any, bins: int, dtype: types.dtype, wanted: ty
     return found if dtype == wanted else converted(found, wanted)
 
 
-_UNSIGNED = {
-    types.int8: "uint8",
-    types.int16: "uint16",
-    types.int32: "uint32",
-    types.int64: "uint64",
-}
+_LIMIT_32, _LIMIT_64 = tl.constexpr((1 << 31) - 1), tl.constexpr((1 << 63) - 1)
+
+
+@reduction("max")
+def _largest_of_32(x) -> tl.int32:
+    value = x.to(tl.int32)
+    return tl.where(value < 0, _LIMIT_32, value)  # type: ignore[return-value]
+
+
+@reduction("max")
+def _largest_of_64(x) -> tl.int64:
+    value = x.to(tl.int64)
+    return tl.where(value < 0, _LIMIT_64, value)  # type: ignore[return-value]
 
 
 def _largest(input: Any) -> int:
     """The largest integer. Raises ArgumentError (E093) if there is a negative one.
 
-    As unsigned numbers, negative ones are larger than all others, so that one reduction finds both.
+    One reduction finds both, as negative ones are taken for the largest.
     """
-    dtype, library = dtype_of(input), library_of(input)
-    unsigned = _UNSIGNED.get(dtype)
-    if unsigned is None or library == "jax":
-        least, most = (0 if unsigned is None else int(amin(input))), int(amax(input))
-    else:
-        found = amax(input.view(getattr(sys.modules[library], unsigned)))
-        most = int(found.view(input.dtype))
-        least = 0 if most >= 0 else int(amin(input))
-    check(least >= 0, f"`input` of `bincount` has {least}", "pass integers from 0 on")
+    least, is_wide = 0, dtype_of(input).primitive_bitwidth > 32
+    most = int((_largest_of_64 if is_wide else _largest_of_32)(input))
+    if most == (_LIMIT_64 if is_wide else _LIMIT_32).value:
+        least, most = int(amin(input)), int(amax(input))
+    if least < 0:
+        raise refuse(f"`input` of `bincount` has {least}", "pass integers from 0 on")
     return most
 
 
@@ -140,20 +153,18 @@ def bincount(input: Any, weights: Optional[Any] = None, minlength: int = 0) -> A
         assert y.tolist() == [1, 2.5, 0]
     """
     name = "bincount"
-    check_arrays(name, NUMBERS, input=input, weights=weights)
+    if weights is not None:
+        check_arrays(name, NUMBERS, input=input, weights=weights)
     check_arrays(name, INTEGERS, input=input)
     shape = tuple(input.shape)
-    check(
-        len(shape) == 1 and (weights is None or tuple(weights.shape) == shape),
-        f"`{name}` got input of shape {shape}"
-        + ("" if weights is None else f", and weights of {tuple(weights.shape)}"),
-        "pass a line of integers, and a weight for each",
-    )
-    check(
-        type(minlength) is int and minlength >= 0,
-        f"`{name}` got minlength={shown(minlength)}",
-        "pass an integer from 0 on",
-    )
+    if len(shape) != 1 or (weights is not None and tuple(weights.shape) != shape):
+        raise refuse(
+            f"`{name}` got input of shape {shape}"
+            + ("" if weights is None else f", and weights of {tuple(weights.shape)}"),
+            "pass a line of integers, and a weight for each",
+        )
+    if type(minlength) is not int or minlength < 0:
+        raise refuse(f"`{name}` got minlength={shown(minlength)}", "pass an integer from 0 on")
     most = _largest(input) if shape[0] else -1
     dtype = wanted = types.int64
     if weights is not None:

@@ -10,15 +10,31 @@ BLOCK = 512
 
 
 @jit
-def bincount_kernel(x, weights, out, count, bins, BLOCK: tl.constexpr):
-    """Adds 1, or the weight, at each index that is a bin."""
-    place = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-    at = tl.load(x + place, mask=place < count, other=-1).to(tl.int64)
-    inside = (place < count) & (at >= 0) & (at < bins)
-    value = tl.full((BLOCK,), 1, out.dtype.element_ty)
-    if weights is not None:
-        value = tl.load(weights + place, mask=inside).to(out.dtype.element_ty)
-    tl.atomic_add(out + at, value, mask=inside)
+def bincount_kernel(
+    x, weights, out, count, bins, length, BLOCK: tl.constexpr, IS_ALONE: tl.constexpr
+):
+    """Adds 1, or the weight, at each index that is a bin, for `length` elements of a program.
+
+    IS_ALONE: there is one program, which stores zeros first.
+    """
+    begin = tl.program_id(0).to(tl.int64) * length
+    end = tl.minimum(begin + length, count)
+    if IS_ALONE:
+        for start in range(0, bins, BLOCK):
+            bin = start + tl.arange(0, BLOCK)
+            tl.store(out + bin, tl.zeros((BLOCK,), out.dtype.element_ty), mask=bin < bins)
+        tl.debug_barrier()
+    for start in range(begin, end, BLOCK):
+        place = start + tl.arange(0, BLOCK)
+        at = tl.load(x + place, mask=place < end, other=-1).to(tl.int64)
+        inside = (place < end) & (at >= 0) & (at < bins)
+        value = tl.full((BLOCK,), 1, out.dtype.element_ty)
+        if weights is not None:
+            value = tl.load(weights + place, mask=inside).to(out.dtype.element_ty)
+        if IS_ALONE:
+            tl.atomic_add(out + at, value, mask=inside, sem="relaxed", scope="cta")
+        else:
+            tl.atomic_add(out + at, value, mask=inside)
 
 
 @jit
