@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import tessera.language as tl
 from tessera.ops.kernels.lines import first_line, lane_offsets
+from tessera.ops.kernels.sorting import ordered_bits
 from tessera.runtime.jit import jit
 
 
@@ -103,14 +104,40 @@ def log_scan_kernel(x, out, length, lanes, lane_stride, stride, slab_stride, blo
 
 @jit
 def larger(a, b):
-    """The maximum; a NaN if there is one. Two selects are one instruction and a half on a CPU."""
-    return tl.where(b != b, b, tl.where(b > a, b, a))
+    return tl.maximum(a, b)
 
 
 @jit
-def smaller(a, b):
-    """The minimum; a NaN if there is one."""
-    return tl.where(b != b, b, tl.where(b < a, b, a))
+def ordered_key(value, IS_MAX: tl.constexpr):
+    """An integer in the order of the values, or in the opposite one. A NaN has the largest."""
+    key = ordered_bits(value)
+    if IS_MAX:
+        return key
+    elif value.dtype.is_floating():
+        return tl.where(value != value, key, -key)
+    else:
+        return ~key
+
+
+@jit
+def value_of_key(key, dtype: tl.constexpr, IS_MAX: tl.constexpr):
+    """The value that has a key of ordered_key."""
+    if dtype.is_floating():
+        limit: tl.constexpr = 0x7FFFFFFFFFFFFFFF if dtype == tl.float64 else 0x7FFFFFFF
+        nan: tl.constexpr = 0x7FF8000000000000 if dtype == tl.float64 else 0x7FC00000
+        if not IS_MAX:
+            key = tl.where(key == nan, key, -key)
+        bits = tl.where(key < 0, key ^ limit, key)
+        return bits.to(tl.float64 if dtype == tl.float64 else tl.float32, bitcast=True).to(dtype)
+    else:
+        if not IS_MAX:
+            key = ~key
+        if dtype == tl.uint64:
+            return key.to(tl.uint64, bitcast=True) ^ 0x8000000000000000
+        elif dtype == tl.uint32:
+            return key.to(tl.uint32, bitcast=True) ^ 0x80000000
+        else:
+            return key.to(dtype)
 
 
 @jit
@@ -118,27 +145,29 @@ def extremum_scan_kernel(x, out, places, length, lanes, lane_stride, stride, sla
                          LANES: tl.constexpr, BLOCK: tl.constexpr, IS_MAX: tl.constexpr):  # fmt: skip
     """The largest or smallest element so far, and its last place.
 
-    An element that is equal to the extremum so far is at its last place, and so is each NaN.
+    An element that is equal to the extremum so far is at its last place, and so is each NaN. Scans are of
+    integers, whose maximum is one instruction.
     """
     first, lane, slab = first_line(lanes, lane_stride, slab_stride, blocks, LANES)
     x += first
     out += first
     places += first
     offsets, in_lane = lane_offsets(lanes, lane, lane_stride, LANES)
-    combine: tl.constexpr = larger if IS_MAX else smaller
-    carried = tl.load(x + offsets, mask=in_lane & (length > 0))
+    dtype: tl.constexpr = x.dtype.element_ty
+    carried = ordered_key(tl.load(x + offsets, mask=in_lane & (length > 0)), IS_MAX)
     carried_place = tl.zeros((LANES, 1), tl.int32)
     for start in range(0, length, BLOCK):
         i = start + tl.arange(0, BLOCK)[None, :]
         mask = in_lane & (i < length)
-        value = tl.load(x + offsets + tl.where(i < length, i, 0) * stride, mask=in_lane)
-        so_far = combine(carried, tl.associative_scan(value, 1, combine))
-        place = tl.where((value == so_far) | (value != value), i, 0)
+        key = ordered_key(
+            tl.load(x + offsets + tl.where(i < length, i, 0) * stride, mask=in_lane), IS_MAX
+        )
+        so_far = tl.maximum(carried, tl.associative_scan(key, 1, larger))
+        place = tl.where(key == so_far, i, 0)
         place = tl.maximum(carried_place, tl.associative_scan(place, 1, larger))
-        tl.store(out + offsets + i * stride, so_far, mask=mask)
+        tl.store(out + offsets + i * stride, value_of_key(so_far, dtype, IS_MAX), mask=mask)
         tl.store(places + offsets + i * stride, place, mask=mask)
-        is_last = tl.arange(0, BLOCK)[None, :] == BLOCK - 1
-        carried = tl.sum(tl.where(is_last, so_far, 0), axis=1, keep_dims=True).to(value.dtype)
+        carried = tl.max(so_far, axis=1, keep_dims=True)
         carried_place = tl.max(place, axis=1, keep_dims=True)
 
 
