@@ -17,11 +17,15 @@ from tessera.ops.arguments import (
 )
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels.dropouts import dropout_lines_kernel
-from tessera.ops.kernels.random import dropout_kernel
 from tessera.ops.launching import Spec
 from tessera.ops.outputs import launch_results, takes_out
 from tessera.ops.padding import row_tiles
-from tessera.ops.random import checked_seed, launch_draws
+from tessera.ops.random import (
+    checked_seed,
+    dropout_gradient,
+    keeps_choices,
+    launch_dropout,
+)
 from tessera.wording import shown
 
 _SELU_LOW = -1.7580993408473766
@@ -31,8 +35,7 @@ _SELU_LOW = -1.7580993408473766
 def _dropped(
     x: Any, seeds: Any, length: int, p: float, seed: int, scale: float, shift: float, low: float
 ) -> Any:
-    if not length:  # a decision for each element
-        return launch_draws(dropout_kernel, (x, seeds), p, scale, shift, low, seed)
+    """The array without some of its lines."""
     dtype, count = dtype_of(x), math.prod(x.shape)
     rows = count // length
     programs, tile, block = row_tiles(rows, length)
@@ -46,23 +49,20 @@ def _dropped(
 
 
 def _forward(
-    input: Any,
-    seeds: Any,
-    *,
-    length: int,
-    p: float,
-    seed: int,
-    scale: float,
-    shift: float,
-    low: float,
-) -> Results:
-    return (_dropped(input, seeds, length, p, seed, scale, shift, low),), (seeds,)
+    input: Any, seeds: Any, *, length: int, p: float, seed: int, scale: float, shift: float,
+    low: float, keeps: bool,
+) -> Results:  # fmt: skip
+    if not length:  # a decision for each element
+        return launch_dropout(input, seeds, p, scale, shift, low, seed, keeps)
+    return (_dropped(input, seeds, length, p, seed, scale, shift, low),), (seeds, None)
 
 
 def _backward(
     saved: Any, grads: Any, wanted: Any, *, length: int, p: float, seed: int, scale: float,
-    shift: float, low: float,
+    shift: float, low: float, keeps: bool,
 ) -> Sequence[Any]:  # fmt: skip
+    if not length:
+        return dropout_gradient(grads[0], saved, p, scale, seed)
     return _dropped(grads[0], saved[0], length, p, seed, scale, 0.0, 0.0), None
 
 
@@ -109,8 +109,9 @@ def _call(
         return input * 0.0
     seeds, number = checked_seed(name, input, seed)
     return _dropout(
-        input, seeds, length=length, p=float(p), seed=number, scale=scale, shift=shift, low=low
-    )
+        input, seeds, length=length, p=float(p), seed=number, scale=scale, shift=shift, low=low,
+        keeps=keeps_choices(input),
+    )  # fmt: skip
 
 
 @recorded

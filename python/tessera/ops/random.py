@@ -12,9 +12,12 @@ import random as python_random
 import sys
 from typing import Any, NamedTuple, Optional, Sequence
 
+import tessera.language as tl
 from tessera.calls import recording
 from tessera.calls.outputs import library_of
+from tessera.calls.pointwise import pointwise
 from tessera.calls.recorded import recorded
+from tessera.language import types
 from tessera.ops.activations import leaky_relu
 from tessera.ops.arguments import (
     FLOATS,
@@ -24,6 +27,7 @@ from tessera.ops.arguments import (
     check_dim,
     dense,
     dtype_of,
+    part_of,
 )
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels.random import (
@@ -38,7 +42,7 @@ from tessera.ops.launching import Spec, launch, make_lines
 from tessera.ops.outputs import launch_results, takes_out
 from tessera.ops.reductions import argmax
 from tessera.ops.softmaxes import softmax
-from tessera.ops.tuning import choose
+from tessera.ops.tuning import choose, threads_of
 from tessera.wording import shown
 
 
@@ -87,28 +91,71 @@ def drawn_seed(name: str, library: str, seed: Any) -> int:
     return int(seed)
 
 
-def launch_draws(kernel: Any, arrays: Sequence[Any], *numbers: Any) -> Any:
+def _launch_draws(kernel: Any, arrays: Sequence[Any], *numbers: Any) -> Any:
     """An array like the first one, of the elements in their order."""
     count, dtype = math.prod(arrays[0].shape), dtype_of(arrays[0])
     # The block is not tuned: the random number of an element depends on it.
-    block = DROPOUT_BLOCK if kernel is dropout_kernel else BLOCK
     warps = choose(kernel, "flat", arrays[0], count, 1, ("warps",)).warps
-    rest = (count, *numbers, accumulator_of(dtype), block)
-    if kernel is dropout_kernel:
-        shift, dropped = numbers[2:4]
-        rest = (*rest, bool(shift or dropped))
+    rest = (count, *numbers, accumulator_of(dtype), BLOCK)
     spec = Spec(arrays[0].shape, dtype)
     return launch_results(
-        kernel, -(-count // block), tuple(map(dense, arrays)), [spec], rest, warps
+        kernel, -(-count // BLOCK), tuple(map(dense, arrays)), [spec], rest, warps
     )[0]
 
 
-def _dropout_forward(input: Any, seeds: Any, *, p: float, seed: int) -> Results:
-    return (launch_draws(dropout_kernel, (input, seeds), p, 1 / (1 - p), 0.0, 0.0, seed),), (seeds,)
+def keeps_choices(input: Any) -> bool:
+    """True if a dropout should store which elements it keeps: for a gradient on a CPU, where a byte takes
+    less than to draw again. A GPU draws while it waits for memory."""
+    return (
+        library_of(input) == "torch"
+        and bool(input.requires_grad)
+        and bool(sys.modules["torch"].is_grad_enabled())
+        and threads_of(input) > 0
+    )
 
 
-def _dropout_backward(saved: Any, grads: Any, wanted: Any, *, p: float, seed: int) -> Any:
-    return launch_draws(dropout_kernel, (grads[0], saved[0]), p, 1 / (1 - p), 0.0, 0.0, seed), None
+@part_of("dropout")
+@pointwise(promotion="same")
+def _of_kept(grad, kept: tl.int1, scale):
+    return tl.where(kept, grad * scale, 0.0)
+
+
+def launch_dropout(
+    x: Any, seeds: Any, p: float, scale: float, shift: float, low: float, seed: int, keeps: bool
+) -> Results:
+    """x * scale + shift, or `low` with probability p; and what its gradient needs: which elements are kept,
+    or the seeds."""
+    # The block is not tuned: the random number of an element depends on it.
+    count, block, dtype = math.prod(x.shape), DROPOUT_BLOCK, dtype_of(x)
+    warps = choose(dropout_kernel, "flat", x, count, 1, ("warps",)).warps
+    specs = [Spec(x.shape, dtype), Spec(x.shape, types.int1) if keeps else None]
+    numbers = (
+        count, p, scale, shift, low, seed, accumulator_of(dtype), block, bool(shift or low),
+    )  # fmt: skip
+    out, kept = launch_results(
+        dropout_kernel, -(-count // block), (dense(x), seeds), specs, numbers, warps
+    )
+    return (out,), (seeds, kept)
+
+
+def dropout_gradient(
+    grad: Any, saved: Sequence[Any], p: float, scale: float, seed: int
+) -> Sequence[Any]:
+    """The gradient of launch_dropout by its arguments."""
+    seeds, kept = saved
+    if kept is not None:
+        return _of_kept(grad, kept, scale), None
+    return launch_dropout(grad, seeds, p, scale, 0.0, 0.0, seed, False)[0][0], None
+
+
+def _dropout_forward(input: Any, seeds: Any, *, p: float, seed: int, keeps: bool) -> Results:
+    return launch_dropout(input, seeds, p, 1 / (1 - p), 0.0, 0.0, seed, keeps)
+
+
+def _dropout_backward(
+    saved: Any, grads: Any, wanted: Any, *, p: float, seed: int, keeps: bool
+) -> Sequence[Any]:
+    return dropout_gradient(grads[0], saved, p, 1 / (1 - p), seed)
 
 
 _dropout = Operator("dropout", _dropout_forward, _dropout_backward)
@@ -145,11 +192,11 @@ def dropout(
     if p == 1:
         return input * 0.0
     seeds, number = checked_seed("dropout", input, seed)
-    return _dropout(input, seeds, p=float(p), seed=number)
+    return _dropout(input, seeds, p=float(p), seed=number, keeps=keeps_choices(input))
 
 
 def _rrelu_forward(input: Any, seeds: Any, *, lower: float, upper: float, seed: int) -> Results:
-    found = launch_draws(rrelu_kernel, (input, input, seeds), lower, upper, seed)
+    found = _launch_draws(rrelu_kernel, (input, input, seeds), lower, upper, seed)
     return (found,), (input, seeds)
 
 
@@ -157,7 +204,7 @@ def _rrelu_backward(
     saved: Any, grads: Any, wanted: Any, *, lower: float, upper: float, seed: int
 ) -> Sequence[Any]:
     input, seeds = saved
-    return launch_draws(rrelu_kernel, (input, grads[0], seeds), lower, upper, seed), None
+    return _launch_draws(rrelu_kernel, (input, grads[0], seeds), lower, upper, seed), None
 
 
 _rrelu = Operator("rrelu", _rrelu_forward, _rrelu_backward)
@@ -194,7 +241,7 @@ def rrelu(
 
 
 def _gumbel_forward(input: Any, *, tau: float, seed: int) -> Results:
-    return (launch_draws(gumbel_kernel, (input,), tau, seed),), ()
+    return (_launch_draws(gumbel_kernel, (input,), tau, seed),), ()
 
 
 def _gumbel_backward(

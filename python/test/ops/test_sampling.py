@@ -163,6 +163,22 @@ def test_seeds_and_weights_that_are_none() -> None:
         assert torch.equal(first, call()) and not torch.isin(first, torch.tensor([3, 4])).any()
 
 
+def test_dropouts_keep_choices_for_gradients() -> None:
+    x, grad = torch.randn(5001, requires_grad=True), torch.randn(5001)
+    for op in (ops.dropout, ops.alpha_dropout):
+        for _ in range(3):
+            y = op(x, 0.3, True, seed=scheme.SEED)
+            types = [each.dtype for each in y.grad_fn.saved_tensors if each is not None]
+            assert types == [torch.bool]
+            ones, found = (
+                torch.autograd.grad(y, x, each, retain_graph=True)[0]
+                for each in (torch.ones(5001), grad)
+            )
+            torch.testing.assert_close(found, grad * ones)
+            with torch.no_grad():
+                assert torch.equal(op(x, 0.3, True, seed=scheme.SEED), y)
+
+
 def test_dropouts_of_lines() -> None:
     """Channels are dropped whole, with the statistics of torch's, and gradients follow them."""
     x = torch.randn(60, 50, 4, dtype=torch.float64, requires_grad=True)

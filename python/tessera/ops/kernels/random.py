@@ -27,10 +27,11 @@ def scaled(x, place, count, scale, shift, ACC: tl.constexpr, IS_SHIFTED: tl.cons
 
 
 @jit(do_not_specialize=["seed"])
-def dropout_kernel(x, seeds, out, count, p, scale: tl.float64, shift: tl.float64, dropped: tl.float64,
+def dropout_kernel(x, seeds, out, kept, count, p, scale: tl.float64, shift: tl.float64, dropped: tl.float64,
                    seed: tl.int64, ACC: tl.constexpr, BLOCK: tl.constexpr,
                    IS_SHIFTED: tl.constexpr):  # fmt: skip
-    """x * scale, or 0 with probability p; if IS_SHIFTED, x * scale + shift, or `dropped`.
+    """x * scale, or 0 with probability p; if IS_SHIFTED, x * scale + shift, or `dropped`. `kept` has which
+    elements are not dropped, if it is there.
 
     A counter has four random words, for elements that are a quarter of the block apart.
     """
@@ -47,8 +48,12 @@ def dropout_kernel(x, seeds, out, count, p, scale: tl.float64, shift: tl.float64
         scaled(x, place + 3 * QUARTER, count, scale, shift, ACC, IS_SHIFTED),
     )
     for part in tl.static_range(4):
-        value = tl.where(shares[part] >= p, values[part], dropped.to(ACC) if IS_SHIFTED else 0.0)
-        tl.store(out + place + part * QUARTER, value, mask=place + part * QUARTER < count)
+        is_kept = shares[part] >= p
+        at = place + part * QUARTER
+        value = tl.where(is_kept, values[part], dropped.to(ACC) if IS_SHIFTED else 0.0)
+        tl.store(out + at, value, mask=at < count)
+        if kept is not None:
+            tl.store(kept + at, is_kept, mask=at < count)
 
 
 @jit(do_not_specialize=["seed"])
