@@ -46,7 +46,7 @@ _MAX_SHARED_BINS = 4096
 """Counters of 4 bytes that a block of a GPU has in shared memory."""
 
 _PROGRAMS_PER_SM = 4
-_MANY_BLOCKS, _RUNS, _MOST_SEGMENTS = 1024, 4096, 4096
+_MANY_BLOCKS, _RUNS, _MOST_SEGMENTS = 1024, 2048, 1024
 """Blocks from which on those of a GPU are larger, and their elements. So many programs look for runs at most:
 each one adds up what those before have found."""
 
@@ -454,19 +454,17 @@ def _segment_length(like: Any, count: int) -> tuple[int, int]:
 def _runs_forward(input: Any, *, with_inverse: bool, with_counts: bool) -> Results:
     x, count = dense(input), count_of(input.shape)
     length, block = _segment_length(x, count)
-    segments, warps = -(-count // length), max(4, block // 512)
+    segments = -(-count // length)
     line, one = Spec((count,), types.int64), Spec((), types.int64)
     specs = [Spec((count,), dtype_of(input)), line if with_counts else None]
     numbers = line if with_inverse else None
     if segments == 1:
         specs += [numbers, one]
-        return launch(kernels.runs_kernel, 1, (x,), specs, (count, length, block), warps), ()
+        return launch(kernels.runs_kernel, 1, (x,), specs, (count, length, block)), ()
     parts = [*specs, None, Spec((segments,), types.int64)]
-    found = launch(kernels.runs_kernel, segments, (x,), parts, (count, length, block), warps)
+    found = launch(kernels.runs_kernel, segments, (x,), parts, (count, length, block))
     inputs, specs = (x, *found[:2], found[3]), [*specs, numbers, one]
-    joined = launch(
-        kernels.join_runs_kernel, segments, inputs, specs, (count, length, block), warps
-    )
+    joined = launch(kernels.join_runs_kernel, segments, inputs, specs, (count, length, block))
     return joined, ()
 
 

