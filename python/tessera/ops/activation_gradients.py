@@ -37,7 +37,7 @@ class _Glu(torch.autograd.Function):  # type: ignore[misc]
 def _of_glu(x: Any, grad: Any, dim: int) -> Any:
     rows = math.prod(x.shape[:dim])
     length = math.prod(x.shape[dim:]) // 2
-    programs, *tile = row_tiles(rows, length)
+    programs, *tile = row_tiles(x, rows, length)
     spec = Spec(x.shape, dtype_of(x))
     numbers = (rows, length, *tile, accumulator_of(dtype_of(x)))
     return launch(glu_backward_kernel, programs, (dense(x), dense(grad)), [spec], numbers)[0]

@@ -38,7 +38,7 @@ def _dropped(
     """The array without some of its lines."""
     dtype, count = dtype_of(x), math.prod(x.shape)
     rows = count // length
-    programs, tile, block = row_tiles(rows, length)
+    programs, tile, block = row_tiles(x, rows, length)
     numbers = (
         rows, length, p, scale, shift, low, seed, tile, block, accumulator_of(dtype)
     )  # fmt: skip

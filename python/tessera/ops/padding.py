@@ -31,6 +31,7 @@ from tessera.ops.kernels import padding as kernels
 from tessera.ops.kernels.padding import PARTS
 from tessera.ops.launching import MAX_TILE, Spec, launch, make_lines, power_of_2
 from tessera.ops.outputs import takes_out
+from tessera.ops.tuning import threads_of
 from tessera.runtime.arrays import find_dtype
 from tessera.wording import shown
 
@@ -58,8 +59,13 @@ def _merged(sides: Sequence[_Side]) -> list[_Side]:
     return found
 
 
-def row_tiles(rows: int, length: int) -> tuple[int, int, int]:
-    """The programs for rows of elements that are contiguous, and the rows and columns of a tile.
+_CPU_TILE = 256
+"""Elements of a tile of several rows on a CPU. A row is copied in fewer steps alone than among others."""
+
+
+def row_tiles(like: Any, rows: int, length: int) -> tuple[int, int, int]:
+    """The programs for rows of elements that are contiguous, and the rows and columns of a tile, of an array
+    on the device of `like`.
 
     Raises ArgumentError (E093) if there are too many rows for a kernel's int32.
     """
@@ -69,7 +75,8 @@ def row_tiles(rows: int, length: int) -> tuple[int, int, int]:
         "pass a part of it",
     )
     block = min(power_of_2(length), 1024)
-    tile = min(power_of_2(rows), max(1, MAX_TILE // block // 2))
+    most = _CPU_TILE if threads_of(like) else MAX_TILE // 2
+    tile = min(power_of_2(rows), max(1, most // block))
     return -(-rows // tile) * -(-length // block), tile, block
 
 
@@ -89,7 +96,7 @@ def _copied(x: Any, sides: Sequence[_Side], kind: str, value: float) -> Any:
         four = [_Side(1, 0, 0)] * (3 - len(part)) + [_Side(head, 0, 0)] * (len(part) < 4) + part
         sizes = [side.size for side in four]
         rows = math.prod(sizes[:3])
-        programs, tile, block = row_tiles(rows, sizes[3])
+        programs, tile, block = row_tiles(x, rows, sizes[3])
         numbers = (
             rows, *(max(1, size) for size in sizes[1:]), *(side.extent for side in four),
             *(side.before for side in four), value, tile, block, _edge(four[3], tile), kind,
@@ -149,7 +156,7 @@ def _planes_of_gradient(
     shape = (*heads, *(side.extent for side in sides[len(heads) :]))
     left = [*sides[: len(heads)], *(_Side(size, 0, 0) for size in shape[len(heads) :])]
     rows = math.prod(heads) * upper.extent
-    programs, tile, block = row_tiles(rows, lower.extent)
+    programs, tile, block = row_tiles(grad, rows, lower.extent)
     acc = accumulator_of(dtype_of(grad))
     is_last = all(side.size == side.extent for side in left)
     numbers = (
@@ -285,7 +292,7 @@ def _cat_forward(*arrays: Any, dim: int, sizes: Sequence[int]) -> Results:
     for at in range(0, len(parts), PARTS):
         some = parts[at : at + PARTS]
         lengths = [each.shape[dim] * inner for each in some]
-        _, tile, block = row_tiles(rows, max(lengths))
+        _, tile, block = row_tiles(some[0], rows, max(lengths))
         columns = [-(-length // block) for length in lengths]
         programs = -(-rows // tile) * sum(columns)
         free = [None] * (PARTS - len(some))
