@@ -123,8 +123,7 @@ def _pad_backward(
         return (_copied(grad, cut, "constant", 0.0),)
     dtype = dtype_of(grad)
     acc = accumulator_of(dtype)
-    if mode != "replicate":
-        grad, sides = _planes_of_gradient(grad, sides, mode)
+    grad, sides = _planes_of_gradient(grad, sides, mode)
     for dim, side in enumerate(sides):
         if side.size != side.extent:
             shape = (*grad.shape[:dim], side.extent, *grad.shape[dim + 1 :])
@@ -159,12 +158,18 @@ def _planes_of_gradient(
     programs, tile, block = row_tiles(grad, rows, lower.extent)
     acc = accumulator_of(dtype_of(grad))
     is_last = all(side.size == side.extent for side in left)
-    numbers = (
+    kernel: Any = kernels.replicate_planes_backward_kernel
+    numbers: tuple[Any, ...] = (
         rows, upper.size, lower.size, upper.extent, lower.extent, upper.before, lower.before,
-        max(upper[1:]) + 1, max(lower[1:]) + 1, tile, block, _edge(lower, tile), acc, mode,
     )  # fmt: skip
+    if mode == "replicate":
+        numbers += (tile, block, acc)
+    else:
+        kernel = kernels.pad_planes_backward_kernel
+        ends = (max(upper[1:]) + 1, max(lower[1:]) + 1)
+        numbers += (*ends, tile, block, _edge(lower, tile), acc, mode)
     spec = Spec(shape, dtype_of(grad) if is_last else acc)
-    (grad,) = launch(kernels.pad_planes_backward_kernel, programs, (dense(grad),), [spec], numbers)
+    (grad,) = launch(kernel, programs, (dense(grad),), [spec], numbers)
     return grad, left
 
 

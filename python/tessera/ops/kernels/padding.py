@@ -203,6 +203,53 @@ def pad_planes_backward_kernel(grad, out, rows, size2, size3, extent2, extent3, 
                   extent3, before3, EDGE, ACC, KIND)  # fmt: skip
 
 
+@jit
+def sum_of_range(grad, low, high, most, column, size3, mask, ACC: tl.constexpr):
+    """The sum of the elements of a column of grad in rows from low to high, of which there are up to `most`."""
+    total = tl.load(grad + low * size3 + column, mask=mask, other=0).to(ACC)
+    for number in range(1, most):
+        row = low + number
+        total += tl.load(grad + row * size3 + column, mask=mask & (row < high), other=0).to(ACC)
+    return total
+
+
+@jit
+def store_repeated(grad, out, low, high, most, in_row, i, first, last, size3, ACC: tl.constexpr):
+    """Stores column i, which was read from the columns from first to last."""
+    column = first + tl.zeros_like(low).to(tl.int32)
+    total = sum_of_range(grad, low, high, most, column, size3, in_row, ACC)
+    for other in range(first + 1, last):
+        total += sum_of_range(grad, low, high, most, other + 0 * column, size3, in_row, ACC)
+    tl.store(out + i, total, mask=in_row)
+
+
+@jit
+def replicate_planes_backward_kernel(grad, out, rows, size2, size3, extent2, extent3, before2, before3,
+                                     ROWS: tl.constexpr, BLOCK: tl.constexpr, ACC: tl.constexpr):  # fmt: skip
+    """The gradient of a pad by the edges along the last two dimensions: edges have sums of all that are read
+    from them."""
+    columns = tl.cdiv(extent3, BLOCK)
+    row = tl.program_id(0) // columns * ROWS + tl.arange(0, ROWS)[:, None]
+    begin = tl.program_id(0) % columns * BLOCK
+    c, in_row = row % extent2, row < rows
+    low = tl.where(c == 0, 0, c + before2)
+    high = tl.where(c == extent2 - 1, size2, c + before2 + 1)
+    most = tl.max(tl.where(in_row, high - low, 1))
+    grad += (row // extent2).to(tl.int64) * size2 * size3
+    out += row.to(tl.int64) * extent3
+    low, high = low.to(tl.int64), high.to(tl.int64)
+    i = begin + tl.arange(0, BLOCK)[None, :]
+    mask = in_row & (i > 0) & (i < extent3 - 1)
+    total = sum_of_range(grad, low, high, most, i + before3, size3, mask, ACC)
+    tl.store(out + i, total, mask=mask)
+    if begin == 0:
+        end = size3 if extent3 == 1 else before3 + 1
+        store_repeated(grad, out, low, high, most, in_row, 0, 0, end, size3, ACC)
+    if (begin + BLOCK >= extent3) & (extent3 > 1):
+        last = extent3 - 1
+        store_repeated(grad, out, low, high, most, in_row, last, before3 + last, size3, size3, ACC)
+
+
 PARTS = 4
 """Arrays that one launch joins."""
 
