@@ -331,6 +331,78 @@ static std::optional<ConstantIntRanges> getLeastOfCounts(arith::MinUIOp least,
   return ConstantIntRanges::fromSigned(zero, llvm::APIntOps::smax(count.smax(), iterations.smax()));
 }
 
+/// A number that a value is less than, if the value is not negative. The value is the variable of a
+/// loop with that end, or a remainder of that positive divisor.
+static Value findEnd(Value value, IntegerRanges &ranges) {
+  if (auto remainder = value.getDefiningOp<RemIntOp>()) {
+    Value divisor = remainder.getRhs();
+    bool isPositive = refineDivisor(divisor, ranges.get(divisor)).smin().isStrictlyPositive();
+    return isPositive ? divisor : Value();
+  }
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
+  return loop && argument == loop.getInductionVar() && !loop.getUnsignedCmp() ? loop.getUpperBound()
+                                                                              : Value();
+}
+
+/// The factors of a product that are not products themselves, and the product of its constants;
+/// nothing if one of these is not positive.
+static std::optional<APInt> collectFactors(Value product, SmallVectorImpl<Value> &factors) {
+  constexpr unsigned kMaxFactors = 6;
+  APInt all(widthOf(product), 1), constant;
+  SmallVector<Value> work = {product};
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    bool overflows = false;
+    if (matchPattern(value, m_ConstantInt(&constant))) {
+      all = all.smul_ov(constant, overflows);
+      if (overflows || !constant.isStrictlyPositive())
+        return std::nullopt;
+    } else if (auto mul = value.getDefiningOp<arith::MulIOp>()) {
+      work.append({mul.getLhs(), mul.getRhs()});
+    } else {
+      factors.push_back(value);
+    }
+    if (factors.size() > kMaxFactors)
+      return std::nullopt;
+  }
+  return all;
+}
+
+/// The most that a quotient of two numbers can be, neither of which is negative. An example is a
+/// tile's number by the columns of tiles, which is less than the rows of tiles. The end of all
+/// tiles is a product of both. Without limits of sizes it may wrap, and is less then.
+static std::optional<APInt> getMostQuotient(DivIntOp quotient, IntegerRanges &ranges) {
+  Value end = findEnd(quotient.getLhs(), ranges);
+  if (!end || !end.getType().isInteger())
+    return std::nullopt;
+  SmallVector<Value> factors, divisors;
+  std::optional<APInt> most = collectFactors(end, factors),
+                       divisor = collectFactors(quotient.getRhs(), divisors);
+  if (!most || !divisor || divisors.empty())
+    return std::nullopt;
+  bool wraps = false;
+  auto multiply = [&](APInt &product, Value factor) {
+    bool overflows = false;
+    product = product.smul_ov(ranges.get(factor).smax(), overflows);
+    wraps |= overflows || !ranges.isNonNegative(factor);
+  };
+  for (Value factor : divisors) {
+    auto *place = llvm::find(factors, factor);
+    if (place == factors.end() || !ranges.isNonNegative(factor))
+      return std::nullopt;
+    factors.erase(place);
+    multiply(*divisor, factor);
+  }
+  // A product that wraps would be a divisor less than its factors.
+  if (wraps && quotient.getRhs() != divisors.front())
+    return std::nullopt;
+  wraps = false;
+  for (Value factor : factors)
+    multiply(*most, factor);
+  return wraps || !most->isStrictlyPositive() ? std::nullopt : std::optional(*most - 1);
+}
+
 ConstantIntRanges IntegerRanges::computeResult(OpResult result) {
   Operation *op = result.getOwner();
   unsigned number = result.getResultNumber();
@@ -362,6 +434,12 @@ ConstantIntRanges IntegerRanges::computeResult(OpResult result) {
     if (value == result && inferred.umin().getBitWidth() == widthOf(result))
       range = inferred;
   });
+  if (auto quotient = dyn_cast<DivIntOp>(op); quotient && result.getType().isInteger() &&
+                                              operands[0].smin().isNonNegative() &&
+                                              operands[1].smin().isStrictlyPositive())
+    if (std::optional<APInt> most = getMostQuotient(quotient, *this))
+      range =
+          ConstantIntRanges::fromSigned(range.smin(), llvm::APIntOps::smin(range.smax(), *most));
   return range;
 }
 

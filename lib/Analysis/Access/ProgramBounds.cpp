@@ -41,8 +41,8 @@ private:
   bool writeArgument(BlockArgument argument);
   bool writeCarried(BlockArgument argument, scf::ForOp loop);
   bool writeMultiple(arith::AddIOp sum);
-  bool writeAdvanced(Value initial, const APInt &advance, scf::ForOp loop);
-  bool writeLoop(int64_t step, Value from, const std::string &end);
+  bool writeAdvanced(Value initial, Value advance, scf::ForOp loop);
+  bool writeLoop(Value step, Value from, const std::string &end);
   std::optional<std::string> writeInner(Value value);
   bool writeUnsigned(StringRef name, Operation *op);
 
@@ -118,15 +118,29 @@ static bool isConstant(Value value, int64_t number) {
   return matchPattern(value, m_ConstantInt(&constant)) && constant.getSExtValue() == number;
 }
 
-static bool isDivided(Value quotient, Value dividend, int64_t divisor) {
-  auto div = quotient.getDefiningOp<DivIntOp>();
-  return div && div.getSignedness() == Signedness::Signed && div.getLhs() == dividend &&
-         isConstant(div.getRhs(), divisor);
+/// A step by which a program's tiles are apart: a positive constant, or the count of programs.
+static bool isStep(Value step) {
+  APInt constant;
+  return matchPattern(step, m_ConstantInt(&constant)) ? constant.isStrictlyPositive()
+                                                      : getAxisOfExtent(step).has_value();
 }
 
-static std::optional<TileShare> matchShare(Value count, int64_t step) {
+static bool areSameSteps(Value a, Value b) {
+  APInt left, right;
+  if (matchPattern(a, m_ConstantInt(&left)) && matchPattern(b, m_ConstantInt(&right)))
+    return left == right;
+  return a == b || (getAxisOfExtent(a) && getAxisOfExtent(a) == getAxisOfExtent(b));
+}
+
+static bool isDivided(Value quotient, Value dividend, Value divisor) {
+  auto div = quotient.getDefiningOp<DivIntOp>();
+  return div && div.getSignedness() == Signedness::Signed && div.getLhs() == dividend &&
+         areSameSteps(div.getRhs(), divisor);
+}
+
+static std::optional<TileShare> matchShare(Value count, Value step) {
   if (auto quotient = count.getDefiningOp<DivIntOp>()) {
-    if (quotient.getSignedness() != Signedness::Signed || !isConstant(quotient.getRhs(), step))
+    if (quotient.getSignedness() != Signedness::Signed || !areSameSteps(quotient.getRhs(), step))
       return std::nullopt;
     return TileShare{Value(), Value(), quotient.getLhs()};
   }
@@ -147,7 +161,7 @@ static std::optional<TileShare> matchShare(Value count, int64_t step) {
   auto rest = less ? less.getRhs().getDefiningOp<RemIntOp>() : RemIntOp();
   auto one = more.getDefiningOp<arith::AddIOp>();
   if (!less || less.getPredicate() != arith::CmpIPredicate::slt || !rest || !one ||
-      rest.getSignedness() != Signedness::Signed || !isConstant(rest.getRhs(), step) ||
+      rest.getSignedness() != Signedness::Signed || !areSameSteps(rest.getRhs(), step) ||
       one.getLhs() != other || !isConstant(one.getRhs(), 1) ||
       !isDivided(other, rest.getLhs(), step))
     return std::nullopt;
@@ -174,34 +188,33 @@ std::optional<std::string> Writer::writeInner(Value value) {
   return isWritten ? std::optional(std::move(before)) : std::nullopt;
 }
 
-bool Writer::writeLoop(int64_t step, Value from, const std::string &end) {
+bool Writer::writeLoop(Value step, Value from, const std::string &end) {
   std::optional<std::string> first = writeInner(from);
+  APInt constant;
+  bool isConstant = matchPattern(step, m_ConstantInt(&constant));
   if (first)
-    text += "(loop" + std::to_string(step) + " " + *first + " " + end + ")";
+    text += "(loop" + (isConstant ? std::to_string(constant.getSExtValue()) : "") + " " + *first +
+            " " + end + ")";
   return first.has_value();
 }
 
-/// A carried number that advances by a constant in each iteration.
+/// A carried number that advances by one step in each iteration.
 bool Writer::writeCarried(BlockArgument argument, scf::ForOp loop) {
   unsigned number = argument.getArgNumber() - loop.getNumInductionVars();
   SmallVector<Value> amounts;
-  APInt advance;
   return access::collectAmounts(loop.getYieldedValues()[number], argument, amounts) &&
-         amounts.size() == 1 && matchPattern(amounts.front(), m_ConstantInt(&advance)) &&
-         writeAdvanced(loop.getInitArgs()[number], advance, loop);
+         amounts.size() == 1 && writeAdvanced(loop.getInitArgs()[number], amounts.front(), loop);
 }
 
-/// A number that a loop's variable is multiplied by a constant for, and added to.
+/// A number that a loop's variable is multiplied by a step for, and added to.
 bool Writer::writeMultiple(arith::AddIOp sum) {
   for (unsigned side : {0, 1}) {
     auto product = sum->getOperand(side).getDefiningOp<arith::MulIOp>();
     auto variable = product ? dyn_cast<BlockArgument>(product.getLhs()) : BlockArgument();
     auto loop = variable ? dyn_cast<scf::ForOp>(variable.getOwner()->getParentOp()) : scf::ForOp();
-    APInt advance;
     Value initial = sum->getOperand(1 - side);
     if (loop && variable == loop.getInductionVar() && loop.isDefinedOutsideOfLoop(initial) &&
-        matchPattern(product.getRhs(), m_ConstantInt(&advance)) &&
-        writeAdvanced(initial, advance, loop))
+        writeAdvanced(initial, product.getRhs(), loop))
       return true;
   }
   return false;
@@ -209,11 +222,24 @@ bool Writer::writeMultiple(arith::AddIOp sum) {
 
 /// A number that each iteration advances, in a loop that has no more iterations than a program's
 /// share of tiles. So the number is less than the end of the tiles, less what it is below the tile.
-bool Writer::writeAdvanced(Value initial, const APInt &advance, scf::ForOp loop) {
+bool Writer::writeAdvanced(Value initial, Value step, scf::ForOp loop) {
   if (isExact || loop.getUnsignedCmp() || !isConstant(loop.getLowerBound(), 0) ||
-      !isConstant(loop.getStep(), 1) || !advance.isStrictlyPositive())
+      !isConstant(loop.getStep(), 1) || !isStep(step))
     return false;
-  int64_t step = advance.getSExtValue();
+  std::optional<std::string> stepText = writeInner(step);
+  if (!stepText)
+    return false;
+  APInt constant;
+  bool isKnown = matchPattern(step, m_ConstantInt(&constant));
+  // `number` less the step, and `text` less the step, plus 1.
+  auto writeLess = [&](int64_t number) {
+    return isKnown ? std::to_string(number - constant.getSExtValue())
+                   : "(sub64 " + std::to_string(number) + " " + *stepText + ")";
+  };
+  auto writeLessOf = [&](const std::string &text) {
+    return isKnown ? "(sub64 " + text + " " + std::to_string(constant.getSExtValue() - 1) + ")"
+                   : "(sub64 (add64 " + text + " 1) " + *stepText + ")";
+  };
   auto offset = [](Value value, APInt &constant) -> Value {
     if (auto add = value.getDefiningOp<arith::AddIOp>();
         add && matchPattern(add.getRhs(), m_ConstantInt(&constant)))
@@ -239,7 +265,7 @@ bool Writer::writeAdvanced(Value initial, const APInt &advance, scf::ForOp loop)
       std::optional<std::string> end = writeInner(share->end), from = writeInner(first);
       if (share->first != first || !end || !from)
         continue;
-      std::string beyond = "(max64 0 (sub64 " + *from + " " + std::to_string(step - 1) + "))";
+      std::string beyond = "(max64 0 " + writeLessOf(*from) + ")";
       std::string last =
           "(add64 (unsigned " + *end + ") " + std::to_string(below.getSExtValue()) + ")";
       return writeLoop(step, initial, "(add64 " + last + " " + beyond + ")");
@@ -247,7 +273,7 @@ bool Writer::writeAdvanced(Value initial, const APInt &advance, scf::ForOp loop)
     // initial + (dividend / step - 1) * step < initial + dividend - step + 1, where the first tile
     // is a part of both. The quotient is no bound if the dividend is negative.
     SmallVector<std::pair<Value, bool>> terms = {{share->dividend, false}};
-    std::string sum = std::to_string(below.getSExtValue() - step + 1);
+    std::string sum = writeLess(below.getSExtValue() + 1);
     bool isSum = true, hasFirst = false;
     while (!terms.empty() && isSum) {
       auto [term, isNegative] = terms.pop_back_val();
@@ -398,15 +424,19 @@ std::optional<std::string> tessera::writeCarriedBound(BlockArgument carried) {
     return std::nullopt;
   unsigned number = carried.getArgNumber() - loop.getNumInductionVars();
   SmallVector<Value> amounts;
-  APInt advance;
   if (!access::collectAmounts(loop.getYieldedValues()[number], carried, amounts) ||
-      amounts.size() != 1 || !matchPattern(amounts.front(), m_ConstantInt(&advance)))
+      amounts.size() != 1 || !isStep(amounts.front()))
     return std::nullopt;
-  std::optional<std::string> text = writeProgramBound(carried);
-  if (!text)
+  std::optional<std::string> text = writeProgramBound(carried),
+                             step = writeProgramBound(amounts.front());
+  if (!text || !step)
     return std::nullopt;
-  int64_t most = std::numeric_limits<int32_t>::max() - advance.getSExtValue();
-  return "(sub64 " + std::to_string(most) + " " + *text + ")";
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  APInt constant;
+  std::string most = matchPattern(amounts.front(), m_ConstantInt(&constant))
+                         ? std::to_string(kMost - constant.getSExtValue())
+                         : "(sub64 " + std::to_string(kMost) + " " + *step + ")";
+  return "(sub64 " + most + " " + *text + ")";
 }
 
 std::optional<std::string> tessera::writeEndBound(scf::ForOp loop) {

@@ -216,3 +216,35 @@ tile.func @negative_begin(%p: !tile.ptr<i32>, %m: i32, %n: i32, %first: i32) {
   }
   tile.return
 }
+
+// -----
+
+// A tile's row is less than the rows of tiles, where the loop goes over rows times columns. So the
+// index does not wrap within limits of sizes, and nothing is asked about the product.
+// CHECK-LABEL: tile.func @rows_of_tiles
+// CHECK-SAME: i32 {tile.limited = array<i64: 0, 1073741824>}, %{{.+}}: i32 {tile.limited = array<i64: 1, 1073741824>}
+// BOUNDS-LABEL: tile.func @rows_of_tiles
+// BOUNDS-NOT: program_bounds
+tile.func @rows_of_tiles(%p: !tile.ptr<i32>, %m: i32, %n: i32) {
+  %c128 = arith.constant 128 : i32
+  %c127 = arith.constant 127 : i32
+  %c132 = arith.constant 132 : i32
+  %m1 = arith.addi %m, %c127 : i32
+  %rows = tile.div_int signed %m1, %c128 : i32
+  %n1 = arith.addi %n, %c127 : i32
+  %columns = tile.div_int signed %n1, %c128 : i32
+  %tiles = arith.muli %rows, %columns : i32
+  %first = tile.program_id 0
+  %ms = tile.splat %m : i32 -> tensor<128xi32>
+  %range = tile.range 0 to 128 : tensor<128xi32>
+  %ps = tile.splat %p : !tile.ptr<i32> -> tensor<128x!tile.ptr<i32>>
+  scf.for %tile = %first to %tiles step %c132 : i32 {
+    %row = tile.div_int signed %tile, %columns : i32
+    %start = arith.muli %row, %c128 : i32
+    %starts = tile.splat %start : i32 -> tensor<128xi32>
+    %x = arith.addi %starts, %range : tensor<128xi32>
+    %index = tile.rem_int signed %x, %ms : tensor<128xi32>
+    tile.store %ps, %index : tensor<128x!tile.ptr<i32>>
+  }
+  tile.return
+}

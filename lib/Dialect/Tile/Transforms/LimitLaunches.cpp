@@ -64,14 +64,16 @@ llvm::SetVector<Value> findSources(Value index) {
 /// limit of sizes says so.
 SmallVector<std::string> writeDivisorBounds(ArrayRef<Value> sources) {
   SmallVector<std::string> bounds;
-  for (Value source : sources) {
-    auto quotient = source.getDefiningOp<DivIntOp>();
+  auto add = [&](auto op) {
     APInt constant;
-    if (quotient && quotient.getSignedness() == Signedness::Signed &&
-        quotient.getType().isIntOrIndex() &&
-        !matchPattern(quotient.getRhs(), m_ConstantInt(&constant)))
-      if (std::optional<std::string> text = writeDivisorBound(quotient.getRhs()))
+    if (op && op.getSignedness() == Signedness::Signed && op.getType().isIntOrIndex() &&
+        !matchPattern(op.getRhs(), m_ConstantInt(&constant)))
+      if (std::optional<std::string> text = writeDivisorBound(op.getRhs()))
         bounds.push_back(*text);
+  };
+  for (Value source : sources) {
+    add(source.getDefiningOp<DivIntOp>());
+    add(source.getDefiningOp<RemIntOp>());
   }
   return bounds;
 }
