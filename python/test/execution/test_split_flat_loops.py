@@ -107,24 +107,35 @@ def test_a_share_with_a_conditional(of_two_loops):
     assert "flat-loop-split" in [remark.kind for remark in compiled.remarks]
 
 
-def make_batched():
-    """A tile's number is one of all matrices, and the counter wraps by `>=`."""
-    return make_kernel("""
+BATCHED = {
+    "a constant count of programs": ("PROGRAMS", "0", "", "ki + 1 >= k_tiles",
+                                     "ki = tl.where(ki + 1 >= k_tiles, 0, ki + 1)"),
+    "the grid's extent, and a remainder": ("tl.num_programs(0)", "k_tiles - 1", "ki = (ki + 1) % k_tiles",
+                                           "ki == k_tiles - 1", ""),
+}  # fmt: skip
+
+
+def make_batched(spelling: str):
+    """A tile's number is one of all matrices."""
+    programs, first, count, closes, end = BATCHED[spelling]
+    return make_kernel(f"""
 @tessera.jit
 def kernel(a_ptr, b_ptr, c_ptr, M, N, K, B, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
            PROGRAMS: tl.constexpr):
     pid = tl.program_id(0)
+    programs = {programs}
     blocks_n, k_tiles = tl.cdiv(N, BN), tl.cdiv(K, BK)
     tiles = tl.cdiv(M, BM) * blocks_n
-    mine = (tiles * B - pid + PROGRAMS - 1) // PROGRAMS
-    tile = pid - PROGRAMS
-    ki = 0
+    mine = (tiles * B - pid + programs - 1) // programs
+    tile = pid - programs
+    ki = {first}
     batch = 0
     rows, columns = tl.arange(0, BM), tl.arange(0, BN)
     acc = tl.zeros((BM, BN), tl.float32)
     for _ in range(mine * k_tiles):
+        {count}
         if ki == 0:
-            tile += PROGRAMS
+            tile += programs
             batch = tile // tiles
             rows = tile % tiles // blocks_n * BM + tl.arange(0, BM)
             columns = tile % tiles % blocks_n * BN + tl.arange(0, BN)
@@ -133,20 +144,21 @@ def kernel(a_ptr, b_ptr, c_ptr, M, N, K, B, BM: tl.constexpr, BN: tl.constexpr, 
         a = tl.load(a_ptr + batch * M * K + rows[:, None] * K + k[None, :], mask=a_mask, other=0)
         b_mask = (k[:, None] < K) & (columns[None, :] < N)
         b = tl.load(b_ptr + batch * K * N + k[:, None] * N + columns[None, :], mask=b_mask, other=0)
-        acc = tl.dot(a, b, acc)
-        if ki + 1 >= k_tiles:
+        acc += tl.dot(a, b)
+        if {closes}:
             mask = (rows[:, None] < M) & (columns[None, :] < N)
             at = c_ptr + batch * M * N + rows[:, None] * N + columns[None, :]
             tl.store(at, acc.to(tl.float16), mask=mask)
             acc = tl.zeros((BM, BN), tl.float32)
-        ki = tl.where(ki + 1 >= k_tiles, 0, ki + 1)
+        {end}
 """)
 
 
-def test_a_batch():
+@pytest.mark.parametrize("spelling", BATCHED)
+def test_a_batch(spelling):
     tiles = {"BM": 128, "BN": 256, "BK": 64, "PROGRAMS": 132}
     compiled = tessera.compile(
-        make_batched(),
+        make_batched(spelling),
         signature=SIGNATURE + ", i32",
         constexprs=tiles,
         target="sm_90a",
@@ -156,13 +168,60 @@ def test_a_batch():
     assert text.count("tilegpu.tma_load") == 2 and "tilegpu.warp_specialize" in text
 
 
-def test_results_of_a_batch(rng):
+@pytest.mark.parametrize("spelling", BATCHED)
+def test_results_of_a_batch(rng, spelling):
     m, n, k, batch, programs = 72, 64, 40, 3, 4
     a = rng.integers(-2, 3, (batch, m, k)).astype(np.float16)
     b = rng.integers(-2, 3, (batch, k, n)).astype(np.float16)
     c = np.full((batch, m, n), 7, np.float16)
-    tessera.gpu.simulate(make_batched())[(programs,)](
+    tessera.gpu.simulate(make_batched(spelling))[(programs,)](
         a, b, c, m, n, k, batch, BM=64, BN=32, BK=32, PROGRAMS=programs, num_warps=4
+    ).check()
+    np.testing.assert_array_equal(c, a @ b)
+
+
+def make_while_over_tiles():
+    """A `while` over tiles. K is counted down, and the end of a tile computes where the next one is."""
+    place = """rows = tile // blocks_n * BM + tl.arange(0, BM)
+    columns = tile % blocks_n * BN + tl.arange(0, BN)
+    a_ptrs = a_ptr + (rows % M)[:, None] * K + ks[None, :]
+    b_ptrs = b_ptr + ks[:, None] * N + (columns % N)[None, :]"""
+    return make_kernel(f"""
+@tessera.jit
+def kernel(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+           PROGRAMS: tl.constexpr):
+    blocks_n = tl.cdiv(N, BN)
+    tiles = tl.cdiv(M, BM) * blocks_n
+    tile = tl.program_id(0)
+    ks = tl.arange(0, BK)
+    left = K
+    {place}
+    acc = tl.zeros((BM, BN), tl.float32)
+    while tile < tiles:
+        a = tl.load(a_ptrs, mask=ks[None, :] < left, other=0)
+        b = tl.load(b_ptrs, mask=ks[:, None] < left, other=0)
+        acc = tl.dot(a, b, acc)
+        a_ptrs += BK
+        b_ptrs += BK * N
+        left -= BK
+        if left <= 0:
+            mask = (rows[:, None] < M) & (columns[None, :] < N)
+            tl.store(c_ptr + rows[:, None] * N + columns[None, :], acc.to(tl.float16), mask=mask)
+            tile += PROGRAMS
+            left = K
+            {place.replace(chr(10), chr(10) + "        ")}
+            acc = tl.zeros((BM, BN), tl.float32)
+""")
+
+
+def test_a_while_over_tiles(rng, of_two_loops):
+    kernel = make_while_over_tiles()
+    assert count_copies(compile_for_hopper(kernel)) == of_two_loops
+    m, n, k = 200, 144, 72
+    a, b = (rng.integers(-2, 3, shape).astype(np.float16) for shape in ((m, k), (k, n)))
+    c = np.full((m, n), 7, np.float16)
+    tessera.gpu.simulate(kernel)[(5,)](
+        a, b, c, m, n, k, BM=64, BN=64, BK=32, PROGRAMS=5, num_warps=4
     ).check()
     np.testing.assert_array_equal(c, a @ b)
 
@@ -248,4 +307,54 @@ def test_uses_of_conditions_and_of_closings(rng, case):
         want, got = np.full(32, 7, np.int32), np.full(32, 7, np.int32)
         tessera.interpret(CLOSINGS[case])[(1,)](x, want, *sizes)
         CLOSINGS[case][(1,)](x, got, *sizes)
+        np.testing.assert_array_equal(got, want, f"{sizes}")
+
+
+def make_counting(header: str, before: str, closes: str, end: str = "", init: str = "0"):
+    return make_kernel(f"""
+@tessera.jit
+def kernel(x_ptr, y_ptr, T, K):
+    k = {init}
+    tile, sum, moved, from_x = 1, 0, 0, x_ptr + 1
+    {header}:
+        {before}
+        opened = k == {init}
+        sum += tl.load(from_x + moved) * 2 + k + opened
+        moved += 1
+        {end if closes.startswith("#") else ""}
+        if {closes.lstrip("#")}:
+            tl.store(y_ptr + tile, sum)
+            tile += 2
+            sum, moved, from_x = 0, 0, x_ptr + tile
+            {"k = " + init if closes.startswith("#") else ""}
+        {"" if closes.startswith("#") else end}
+""")
+
+
+TILES, ALL = "while tile < T", "for t in range(T)"
+# Counters that go by more than 1, and remainders that the loop carries.
+COUNTERS = {
+    "down to 0": make_counting(TILES, "", "#k <= 0", "k -= 3", init="K"),
+    "up to K": make_counting(TILES, "", "#k >= K", "k += 3"),
+    "before the step": make_counting(TILES, "", "k <= 3", "k = tl.where(k <= 3, K, k - 3)", init="K"),
+    "less than": make_counting(TILES, "", "#not (k < K)", "k += 2", init="1"),
+    "greater than": make_counting(ALL, "", "k + 2 > K - 1", "k = tl.where(k + 3 > K, 0, k + 3)"),
+    "a bound on the left": make_counting("while T > tile", "", "#0 >= k", "k -= 2", init="K"),
+    "all iterations": make_counting(ALL, "", "#k <= 0", "k -= 3", init="K"),
+    "remainder before its use": make_counting(ALL, "k = (k + 1) % K", "k == K - 1", init="K - 1"),
+    "remainder behind its use": make_counting(ALL, "", "k == K - 1", "k = (k + 1) % K"),
+    "next remainder": make_counting(ALL, "next = (k + 1) % K", "next == 0", "k = next"),
+    "next count": make_counting(ALL, "next = tl.where(k + 1 >= K, 0, k + 1)", "next == 0", "k = next"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", COUNTERS)
+def test_counters(rng, case):
+    compiled = tessera.compile(COUNTERS[case], signature="*i32, *i32, i32, i32", target="sm_80")
+    assert "flat-loop-split" in [remark.kind for remark in compiled.remarks]
+    x = rng.integers(-9, 10, 40).astype(np.int32)
+    for sizes in ((12, 9), (13, 7), (3, 1), (5, 0), (7, -4), (0, 5)):
+        want, got = np.full(32, 7, np.int32), np.full(32, 7, np.int32)
+        tessera.interpret(COUNTERS[case])[(1,)](x, want, *sizes)
+        COUNTERS[case][(1,)](x, got, *sizes)
         np.testing.assert_array_equal(got, want, f"{sizes}")

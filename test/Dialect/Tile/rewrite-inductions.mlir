@@ -215,3 +215,53 @@ tile.func private @not_behind(%from: i32, %to: i32, %step: i32, %o: !tile.ptr<i3
   }
   tile.return %last : i32
 }
+
+// -----
+
+// The next tile's place is computed at the end of an iteration: each computes its own at the begin.
+// CHECK-LABEL: tile.func @recomputed(
+// CHECK-SAME: %[[FROM:arg[0-9]+]]: i32, %[[TO:arg[0-9]+]]: i32, %[[N:arg[0-9]+]]: i32
+tile.func @recomputed(%from: i32, %to: i32, %n: i32, %o: !tile.ptr<i32>) {
+  %c7 = arith.constant 7 : i32
+  %row0 = tile.div_int signed %from, %n : i32
+  %column0 = tile.rem_int signed %from, %n : i32
+  %wrong0 = tile.rem_int signed %from, %to : i32
+  // CHECK: scf.for %[[I:.+]] = %[[FROM]] to %[[TO]] step %{{.+}} iter_args(%[[OTHER:.+]] = %{{.+}}) -> (i32)
+  // CHECK: %[[ROW:.+]] = tile.div_int signed %[[I]], %[[N]]
+  // CHECK: %[[COLUMN:.+]] = tile.rem_int signed %[[I]], %[[N]]
+  // CHECK: tile.store %{{.+}}, %[[ROW]]
+  // CHECK: tile.store %{{.+}}, %[[COLUMN]]
+  // CHECK: tile.store %{{.+}}, %[[OTHER]]
+  %r:3 = scf.for %i = %from to %to step %c7
+      iter_args(%row = %row0, %column = %column0, %wrong = %wrong0) -> (i32, i32, i32) : i32 {
+    tile.store %o, %row : !tile.ptr<i32>
+    tile.store %o, %column : !tile.ptr<i32>
+    tile.store %o, %wrong : !tile.ptr<i32>
+    %next = arith.addi %i, %c7 : i32
+    %row1 = tile.div_int signed %next, %n : i32
+    %column1 = tile.rem_int signed %next, %n : i32
+    scf.yield %row1, %column1, %column1 : i32, i32, i32
+  }
+  tile.return
+}
+
+// -----
+
+// A number is increased before its use, from as much less: the number that is used is carried.
+// CHECK-LABEL: tile.func @advanced(
+// CHECK-SAME: %[[FROM:arg[0-9]+]]: i32, %{{.+}}: i32, %[[STEP:arg[0-9]+]]: i32
+tile.func @advanced(%from: i32, %n: i32, %step: i32, %o: !tile.ptr<i32>) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %x0 = arith.subi %from, %step : i32
+  // CHECK: iter_args(%[[X:.+]] = %[[FROM]]) -> (i32)
+  // CHECK: %[[NEXT:.+]] = arith.addi %[[X]], %[[STEP]]
+  // CHECK: tile.store %{{.+}}, %[[X]]
+  // CHECK: scf.yield %[[NEXT]]
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%x = %x0) -> i32 : i32 {
+    %y = arith.addi %x, %step : i32
+    tile.store %o, %y : !tile.ptr<i32>
+    scf.yield %y : i32
+  }
+  tile.return
+}

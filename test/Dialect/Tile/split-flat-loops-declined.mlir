@@ -145,3 +145,32 @@ tile.func @no_counter(%y: !tile.ptr<i32>, %n: i32, %from: i32, %total: i32) {
   }
   tile.return
 }
+
+// -----
+
+// It goes on to the next tile in every iteration, not where a tile ends.
+// CHECK-LABEL: tile.func @other_tiles(
+// CHECK: scf.while
+tile.func @other_tiles(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %end: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  // expected-remark@+1 {{flat loop is not split into one over tiles and one over their iterations: it goes on to the next tile elsewhere than where a tile ends}}
+  %r:2 = scf.while (%tile = %c0, %k = %c0) : (i32, i32) -> (i32, i32) {
+    %more = arith.cmpi slt, %tile, %end : i32
+    scf.condition(%more) %tile, %k : i32, i32
+  } do {
+  ^bb0(%tile: i32, %k: i32):
+    %v = tile.load %x : !tile.ptr<f32>
+    %opens = arith.cmpi eq, %k, %c0 : i32
+    %one = arith.addi %tile, %c1 : i32
+    %next = arith.select %opens, %one, %tile : i32
+    %less = arith.addi %k, %c1 : i32
+    %closes = arith.cmpi sge, %less, %n : i32
+    %again = arith.select %closes, %c0, %less : i32
+    scf.if %closes {
+      tile.store %y, %v : !tile.ptr<f32>
+    }
+    scf.yield %next, %again : i32, i32
+  }
+  tile.return
+}

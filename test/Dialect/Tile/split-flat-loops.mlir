@@ -14,8 +14,8 @@ tile.func @top(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %m: i32) {
   // CHECK-DAG: %[[SEVEN:.+]] = arith.constant 7 : i32
   // CHECK-DAG: %[[ZERO:.+]] = arith.constant 0.{{0+}}e+00 : f32
   // CHECK: %[[ALL:.+]] = arith.muli %[[N]], %[[M]]
-  // CHECK: %[[T:.+]] = arith.maxsi %[[ALL]], %{{.+}}
   // CHECK: %[[ANY:.+]] = arith.cmpi {{.+}}, %[[N]], %{{.+}}
+  // CHECK: %[[T:.+]] = arith.maxsi %[[ALL]], %{{.+}}
   // CHECK: %[[Q:.+]] = tile.div_int signed %[[T]], %[[N]]
   // CHECK: %[[LEAST:.+]] = arith.minui %[[Q]], %[[M]]
   // CHECK: %[[TILES:.+]] = arith.select %[[ANY]], %[[LEAST]], %{{.+}}
@@ -205,6 +205,80 @@ tile.func @at_least(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %total: i32
     }
     %d = arith.select %closes, %c0, %more : i32
     scf.yield %d, %start : i32, f32
+  }
+  tile.return
+}
+
+// -----
+
+// A `while` over tiles, of which the counter goes down by 3. The outer loop counts the tiles, and a
+// tile has an iteration at least.
+// CHECK-LABEL: tile.func @over_tiles(
+// CHECK-SAME: %[[X:arg[0-9]+]]: !tile.ptr<f32>, %[[Y:arg[0-9]+]]: !tile.ptr<f32>, %[[N:arg[0-9]+]]: i32, %[[FIRST:arg[0-9]+]]: i32, %[[END:arg[0-9]+]]: i32
+tile.func @over_tiles(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %first: i32, %end: i32) {
+  %c0 = arith.constant 0 : i32
+  %c3 = arith.constant 3 : i32
+  %c7 = arith.constant 7 : i32
+  %zero = arith.constant 0.0 : f32
+  // CHECK-DAG: %[[SEVEN:.+]] = arith.constant 7 : i32
+  // CHECK: %[[DISTANCE:.+]] = arith.maxsi %[[N]], %{{.+}} : i32
+  // CHECK: %[[SUM:.+]] = arith.addi %[[DISTANCE]], %{{.+}} : i32
+  // CHECK: %[[PERIOD:.+]] = tile.div_int unsigned %[[SUM]], %{{.+}} : i32
+  // CHECK: scf.for %[[TILE:.+]] = %[[FIRST]] to %[[END]] step %[[SEVEN]]
+  // CHECK:   %[[R:.+]] = scf.for %[[K:.+]] = %{{.+}} to %[[PERIOD]] {{.+}} -> (f32)
+  // CHECK:     %[[DOWN:.+]] = arith.muli %[[K]], %{{.+}} : i32
+  // CHECK:     arith.addi %[[N]], %[[DOWN]] : i32
+  // CHECK:   %[[OUT:.+]] = tile.addptr %[[Y]], %[[TILE]]
+  // CHECK:   tile.store %[[OUT]], %[[R]]
+  %r:3 = scf.while (%tile = %first, %left = %n, %sum = %zero) : (i32, i32, f32) -> (i32, i32, f32) {
+    %more = arith.cmpi slt, %tile, %end : i32
+    scf.condition(%more) %tile, %left, %sum : i32, i32, f32
+  } do {
+  ^bb0(%tile: i32, %left: i32, %sum: f32):
+    %p = tile.addptr %x, %left : !tile.ptr<f32>, i32
+    %v = tile.load %p : !tile.ptr<f32>
+    %s = arith.addf %sum, %v : f32
+    %less = arith.subi %left, %c3 : i32
+    %closes = arith.cmpi sle, %less, %c0 : i32
+    %again = arith.select %closes, %n, %less : i32
+    %start = arith.select %closes, %zero, %s : f32
+    %next = scf.if %closes -> (i32) {
+      %to = tile.addptr %y, %tile : !tile.ptr<f32>, i32
+      tile.store %to, %s : !tile.ptr<f32>
+      %one = arith.addi %tile, %c7 : i32
+      scf.yield %one : i32
+    } else {
+      scf.yield %tile : i32
+    }
+    scf.yield %next, %again, %start : i32, i32, f32
+  }
+  tile.return
+}
+
+// -----
+
+// The loop carries a remainder, which is used behind its increase.
+// CHECK-LABEL: tile.func @carried_remainder(
+// CHECK-SAME: %{{.+}}: !tile.ptr<f32>, %{{.+}}: !tile.ptr<f32>, %[[N:arg[0-9]+]]: i32
+// CHECK: scf.for
+// CHECK:   scf.for %{{.+}} = %{{.+}} to %[[N]]
+tile.func @carried_remainder(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %total: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant 0.0 : f32
+  %last = arith.subi %n, %c1 : i32
+  %r:2 = scf.for %t = %c0 to %total step %c1 iter_args(%c = %last, %sum = %zero) -> (i32, f32) : i32 {
+    %more = arith.addi %c, %c1 : i32
+    %k = tile.rem_int signed %more, %n : i32
+    %p = tile.addptr %x, %k : !tile.ptr<f32>, i32
+    %v = tile.load %p : !tile.ptr<f32>
+    %s = arith.addf %sum, %v : f32
+    %closes = arith.cmpi eq, %k, %last : i32
+    scf.if %closes {
+      tile.store %y, %s : !tile.ptr<f32>
+    }
+    %start = arith.select %closes, %zero, %s : f32
+    scf.yield %k, %start : i32, f32
   }
   tile.return
 }

@@ -8,6 +8,7 @@
 // Analyses of accesses know what the variable of a `for` is a multiple of, and planners of
 // schedules know how often it runs. They know neither of a `while`.
 
+#include "PassedValues.h"
 #include "tessera/Analysis/Access/IntegerRanges.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
@@ -25,6 +26,17 @@ namespace tessera::tile {
 using namespace mlir;
 using namespace tessera;
 using namespace tessera::tile;
+
+std::optional<SmallVector<unsigned>> tessera::tile::findPassedValues(scf::WhileOp loop) {
+  SmallVector<unsigned> passed;
+  for (Value value : loop.getConditionOp().getArgs()) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (!argument || argument.getOwner() != loop.getBeforeBody())
+      return std::nullopt;
+    passed.push_back(argument.getArgNumber());
+  }
+  return passed;
+}
 
 namespace {
 
@@ -65,19 +77,6 @@ Value findStep(Value counter, Value next, bool isDown, scf::WhileOp loop, OpBuil
   builder.setInsertionPoint(loop);
   return arith::ConstantOp::create(builder, loop.getLoc(),
                                    builder.getIntegerAttr(step.getType(), -amount));
-}
-
-/// The numbers of the `after` region's arguments among the carried values; none if one of them is
-/// no carried value.
-std::optional<SmallVector<unsigned>> findPassed(scf::WhileOp loop) {
-  SmallVector<unsigned> passed;
-  for (Value value : loop.getConditionOp().getArgs()) {
-    auto argument = dyn_cast<BlockArgument>(value);
-    if (!argument || argument.getOwner() != loop.getBeforeBody())
-      return std::nullopt;
-    passed.push_back(argument.getArgNumber());
-  }
-  return passed;
 }
 
 /// The predicate of the same comparison with its sides exchanged.
@@ -217,7 +216,7 @@ struct CountWhileLoopsPass
     for (scf::WhileOp loop : loops) {
       // The bound and the step stand before the loop then, and the test alone in its first region.
       moveLoopInvariantCode(loop);
-      std::optional<SmallVector<unsigned>> passed = findPassed(loop);
+      std::optional<SmallVector<unsigned>> passed = findPassedValues(loop);
       if (!passed)
         continue;
       if (std::optional<Count> count = findCount(loop, *passed)) {

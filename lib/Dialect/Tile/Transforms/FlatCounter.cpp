@@ -123,12 +123,14 @@ PeriodTest getTest(const PeriodComparison &comparison) {
 //===----------------------------------------------------------------------===//
 
 /// True if a carried value is used for nothing but counting.
-bool FlatCounter::isOnlyCounted(scf::ForOp loop, arith::SelectOp select) const {
+bool FlatCounter::isOnlyCounted(scf::ForOp loop) const {
   constexpr unsigned kMaxUses = 16;
+  auto select = dyn_cast<arith::SelectOp>(recurrence);
+  Operation *condition = select ? select.getCondition().getDefiningOp() : nullptr;
   SmallVector<Value> values = {loop.getRegionIterArg(*carried)};
   for (unsigned next = 0; next < values.size(); ++next) {
     for (Operation *user : values[next].getUsers()) {
-      if (user == select || user == select.getCondition().getDefiningOp())
+      if (user == recurrence || user == condition)
         continue;
       if (!isa<arith::AddIOp, arith::SubIOp>(user) || values.size() == kMaxUses)
         return false;
@@ -136,7 +138,7 @@ bool FlatCounter::isOnlyCounted(scf::ForOp loop, arith::SelectOp select) const {
     }
   }
   // The condition of the wrap decides about the counter alone, or opens a tile.
-  return wrapsFirst || select.getCondition().hasOneUse();
+  return wrapsFirst || !condition || condition->hasOneUse();
 }
 
 /// A carried value `c` whose next value is `select(wraps, 0, c + 1)` or `select(wraps, 0, c) + 1`.
@@ -200,7 +202,40 @@ std::optional<FlatCounter> FlatCounter::findCarried(scf::ForOp loop, unsigned nu
   }
   if (counter.period.base && !loop.isDefinedOutsideOfLoop(counter.period.base))
     return std::nullopt;
-  if (counter.value == select.getResult() && !counter.isOnlyCounted(loop, select))
+  if (counter.value == select.getResult() && !counter.isOnlyCounted(loop))
+    return std::nullopt;
+  return counter;
+}
+
+/// A carried value `c` whose next value is `(c + 1) % period`.
+std::optional<FlatCounter> FlatCounter::findCarriedRemainder(scf::ForOp loop, unsigned number) {
+  BlockArgument argument = loop.getRegionIterArg(number);
+  if (!argument.getType().isInteger() || argument.getType() != loop.getInductionVar().getType() ||
+      !loop.getResult(number).use_empty())
+    return std::nullopt;
+  auto remainder = loop.getYieldedValues()[number].getDefiningOp<RemIntOp>();
+  if (!remainder || remainder->getBlock() != loop.getBody() ||
+      remainder.getSignedness() != Signedness::Signed ||
+      !loop.isDefinedOutsideOfLoop(remainder.getRhs()))
+    return std::nullopt;
+  OffsetValue dividend = OffsetValue::of(remainder.getLhs());
+  if (dividend.base != argument || !dividend.offset.isOne())
+    return std::nullopt;
+  FlatCounter counter;
+  counter.carried = number;
+  counter.recurrence = remainder;
+  counter.shift = APInt::getZero(dividend.offset.getBitWidth());
+  counter.period = OffsetValue::of(remainder.getRhs());
+  counter.wrap = PeriodTest::Remainder;
+  OffsetValue initial = OffsetValue::of(loop.getInitArgs()[number]);
+  OffsetValue beforeFirst = {counter.period.base, counter.period.offset - 1};
+  if (!initial.base && initial.offset.isZero())
+    counter.value = argument;
+  else if (initial == beforeFirst || (!initial.base && initial.offset.isAllOnes()))
+    counter.value = remainder;
+  else
+    return std::nullopt;
+  if (counter.value == remainder.getResult() && !counter.isOnlyCounted(loop))
     return std::nullopt;
   return counter;
 }
@@ -233,9 +268,10 @@ std::optional<FlatCounter> FlatCounter::findRemainder(scf::ForOp loop) {
 std::optional<FlatCounter> FlatCounter::find(scf::ForOp loop) {
   if (loop.getUnsignedCmp() || !loop.getInductionVar().getType().isInteger())
     return std::nullopt;
-  for (unsigned number = 0; number < loop.getNumRegionIterArgs(); ++number)
-    if (std::optional<FlatCounter> counter = findCarried(loop, number))
-      return counter;
+  for (auto find : {findCarried, findCarriedRemainder})
+    for (unsigned number = 0; number < loop.getNumRegionIterArgs(); ++number)
+      if (std::optional<FlatCounter> counter = find(loop, number))
+        return counter;
   return findRemainder(loop);
 }
 
@@ -275,6 +311,12 @@ Moment FlatCounter::classifyRemainder(arith::CmpIOp compare) const {
   return compare.getPredicate() == arith::CmpIPredicate::ne ? Moment::NotLast : Moment::Unknown;
 }
 
+/// True if a comparison asks whether the next iteration's count is 0.
+bool FlatCounter::isWrapped(arith::CmpIOp compare) const {
+  return carried && isa<BlockArgument>(value) && shift.isZero() &&
+         compare.getLhs().getDefiningOp() == recurrence && matchPattern(compare.getRhs(), m_Zero());
+}
+
 Moment FlatCounter::classify(Value condition, PeriodTest &test) const {
   if (condition == wrapsFirst)
     return wrapIsNegated ? Moment::NotFirst : Moment::First;
@@ -287,6 +329,12 @@ Moment FlatCounter::classify(Value condition, PeriodTest &test) const {
   if (Moment moment = classifyRemainder(compare); moment != Moment::Unknown) {
     test = PeriodTest::Remainder;
     return moment;
+  }
+  if (isWrapped(compare)) {
+    test = wrap;
+    if (compare.getPredicate() == arith::CmpIPredicate::eq)
+      return Moment::Last;
+    return compare.getPredicate() == arith::CmpIPredicate::ne ? Moment::NotLast : Moment::Unknown;
   }
   std::optional<PeriodComparison> comparison = PeriodComparison::of(compare, value);
   if (!comparison)

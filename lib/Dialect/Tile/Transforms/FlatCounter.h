@@ -9,8 +9,9 @@
 //         if ki == k_tiles - 1: ...                    the last iteration of a tile
 //
 // The counter is found by its recurrence, not by its spelling. The value that wraps may be the one
-// that the iteration uses, the one before it or the one after it, and `t % k_tiles` is a counter,
-// too. Sums with constants are compared in the arithmetic of their type, which wraps.
+// that the iteration uses, the one before it or the one after it. `t % k_tiles` is a counter, too,
+// and so is `ki = (ki + 1) % k_tiles`. Sums with constants are compared in the arithmetic of their
+// type, which wraps.
 //
 // The period may be 0 or negative at run time. Then a counter that wraps where it equals the period
 // counts on without end, so its last iteration never comes. Others behave as `Wrap` says.
@@ -72,8 +73,10 @@ public:
 
 private:
   static std::optional<FlatCounter> findCarried(mlir::scf::ForOp loop, unsigned number);
+  static std::optional<FlatCounter> findCarriedRemainder(mlir::scf::ForOp loop, unsigned number);
   static std::optional<FlatCounter> findRemainder(mlir::scf::ForOp loop);
-  bool isOnlyCounted(mlir::scf::ForOp loop, mlir::arith::SelectOp select) const;
+  bool isOnlyCounted(mlir::scf::ForOp loop) const;
+  bool isWrapped(mlir::arith::CmpIOp compare) const;
   Moment classifyRemainder(mlir::arith::CmpIOp compare) const;
 
   mlir::Value value;

@@ -4,6 +4,10 @@
 // what the pointers look like behind a carried value. With the amount carried instead,
 // the pointers of each iteration are an expression of values from outside the loop. A scalar that
 // goes beside the loop's own variable, one step behind, becomes an expression of that.
+//
+// A loop over tiles may compute where its next tile is at the end of an iteration. If what is
+// carried is the same expression of the loop's variable before the loop and there, each iteration
+// computes it from its own variable.
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
@@ -39,6 +43,8 @@ struct RewriteInductionsPass
   std::optional<Induction> findInduction(Value carried, Value next, unsigned number,
                                          unsigned handedOn);
   void rewriteFollowers(scf::ForOp loop);
+  void rewriteAdvanced(scf::ForOp loop);
+  void rewriteRecomputed(scf::ForOp loop);
   void rewriteFor(scf::ForOp loop);
   void rewriteWhile(scf::WhileOp loop);
 };
@@ -165,14 +171,24 @@ std::optional<Induction> RewriteInductionsPass::findInduction(Value carried, Val
                                                            : type.getElementType()};
 }
 
-/// True if `value` is `from` less `amount`.
-static bool isLessBy(Value value, Value from, Value amount) {
+/// The number of which `value` is `amount` less; null if it is not written so.
+static Value findMore(Value value, Value amount) {
   APInt constant, added;
   if (auto sub = value.getDefiningOp<arith::SubIOp>())
-    return sub.getLhs() == from && areEqual(sub.getRhs(), amount);
+    return areEqual(sub.getRhs(), amount) ? sub.getLhs() : Value();
   auto add = value.getDefiningOp<arith::AddIOp>();
-  return add && add.getLhs() == from && matchPattern(amount, m_ConstantInt(&constant)) &&
-         matchPattern(add.getRhs(), m_ConstantInt(&added)) && added == -constant;
+  bool isLess = add && matchPattern(amount, m_ConstantInt(&constant)) &&
+                matchPattern(add.getRhs(), m_ConstantInt(&added)) && added == -constant;
+  return isLess ? add.getLhs() : Value();
+}
+
+/// The amount that an iteration adds to a carried value; null if it does something else.
+static Value getAmount(Value carried, arith::AddIOp next) {
+  if (!next)
+    return Value();
+  return next.getLhs() == carried   ? next.getRhs()
+         : next.getRhs() == carried ? next.getLhs()
+                                    : Value();
 }
 
 /// A carried value that is always one step behind the loop's variable is the variable minus the
@@ -181,18 +197,115 @@ void RewriteInductionsPass::rewriteFollowers(scf::ForOp loop) {
   OpBuilder builder = OpBuilder::atBlockBegin(loop.getBody());
   for (auto [number, carried] : llvm::enumerate(loop.getRegionIterArgs())) {
     auto next = loop.getYieldedValues()[number].getDefiningOp<arith::AddIOp>();
-    if (!next || carried.getType() != loop.getInductionVar().getType() ||
-        !loop.getResult(number).use_empty())
-      continue;
-    Value amount = next.getLhs() == carried   ? next.getRhs()
-                   : next.getRhs() == carried ? next.getLhs()
-                                              : Value();
-    if (!amount || !areEqual(amount, loop.getStep()) ||
-        !isLessBy(loop.getInitArgs()[number], loop.getLowerBound(), loop.getStep()))
+    Value amount = getAmount(carried, next);
+    if (!amount || carried.getType() != loop.getInductionVar().getType() ||
+        !loop.getResult(number).use_empty() || !areEqual(amount, loop.getStep()) ||
+        findMore(loop.getInitArgs()[number], loop.getStep()) != loop.getLowerBound())
       continue;
     Value behind = arith::SubIOp::create(builder, next.getLoc(), loop.getInductionVar(), amount);
     carried.replaceAllUsesWith(behind);
     loop.getBody()->getTerminator()->setOperand(number, carried);
+  }
+}
+
+/// A number that each iteration increases before its use, from one that is as much less: what is
+/// used is carried. If that is the place of a program, it is known not to be negative.
+void RewriteInductionsPass::rewriteAdvanced(scf::ForOp loop) {
+  for (auto [number, carried] : llvm::enumerate(loop.getRegionIterArgs())) {
+    auto next = loop.getYieldedValues()[number].getDefiningOp<arith::AddIOp>();
+    Value amount = getAmount(carried, next);
+    if (!amount || !carried.hasOneUse() || !carried.getType().isInteger() ||
+        !loop.getResult(number).use_empty() || !loop.isDefinedOutsideOfLoop(amount))
+      continue;
+    if (Value first = findMore(loop.getInitArgs()[number], amount)) {
+      loop.getInitArgsMutable()[number].set(first);
+      next.getResult().replaceAllUsesExcept(carried, loop.getBody()->getTerminator());
+    }
+  }
+}
+
+namespace {
+
+/// Two expressions that are the same but for the loop's variable: one has its first value, and the
+/// other one that of the next iteration.
+class SameExpression {
+public:
+  explicit SameExpression(scf::ForOp loop) : loop(loop) {}
+
+  /// Compares a value from outside of the loop with one that the loop computes.
+  bool matches(Value first, Value next, unsigned depth = 0);
+  /// The same expression of the variable itself.
+  Value emit(Value next, IRMapping &mapping, OpBuilder &builder);
+
+private:
+  bool isNextVariable(Value value);
+
+  scf::ForOp loop;
+  llvm::DenseMap<Value, Value> known; ///< by what the loop computes
+};
+
+} // namespace
+
+bool SameExpression::isNextVariable(Value value) {
+  auto add = value.getDefiningOp<arith::AddIOp>();
+  if (!add)
+    return false;
+  Value variable = loop.getInductionVar();
+  return (add.getLhs() == variable && areEqual(add.getRhs(), loop.getStep())) ||
+         (add.getRhs() == variable && areEqual(add.getLhs(), loop.getStep()));
+}
+
+bool SameExpression::matches(Value first, Value next, unsigned depth) {
+  constexpr unsigned kMaxDepth = 64;
+  if (first == next)
+    return loop.isDefinedOutsideOfLoop(next);
+  if (first == loop.getLowerBound() && isNextVariable(next))
+    return true;
+  if (auto it = known.find(next); it != known.end())
+    return it->second == first;
+  Operation *before = first.getDefiningOp(), *inside = next.getDefiningOp();
+  if (!before || !inside || depth == kMaxDepth || first.getType() != next.getType() ||
+      before->getName() != inside->getName() || before->getNumRegions() != 0 ||
+      before->getNumOperands() != inside->getNumOperands() || !isPure(inside) ||
+      before->getAttrDictionary() != inside->getAttrDictionary() ||
+      before->getPropertiesAsAttribute() != inside->getPropertiesAsAttribute() ||
+      cast<OpResult>(first).getResultNumber() != cast<OpResult>(next).getResultNumber())
+    return false;
+  for (auto [left, right] : llvm::zip_equal(before->getOperands(), inside->getOperands()))
+    if (!matches(left, right, depth + 1))
+      return false;
+  known[next] = first;
+  return true;
+}
+
+Value SameExpression::emit(Value next, IRMapping &mapping, OpBuilder &builder) {
+  if (loop.isDefinedOutsideOfLoop(next))
+    return next;
+  if (Value made = mapping.lookupOrNull(next))
+    return made;
+  if (isNextVariable(next))
+    return loop.getInductionVar();
+  Operation *op = next.getDefiningOp();
+  for (Value operand : op->getOperands())
+    mapping.map(operand, emit(operand, mapping, builder));
+  builder.clone(*op, mapping);
+  return mapping.lookup(next);
+}
+
+/// Values that are used behind the loop stay, since those are of one iteration more.
+void RewriteInductionsPass::rewriteRecomputed(scf::ForOp loop) {
+  SameExpression same(loop);
+  IRMapping mapping;
+  OpBuilder builder = OpBuilder::atBlockBegin(loop.getBody());
+  Operation *yield = loop.getBody()->getTerminator();
+  for (auto [number, carried] : llvm::enumerate(loop.getRegionIterArgs())) {
+    Value next = yield->getOperand(number);
+    if (!loop.getResult(number).use_empty() || loop.isDefinedOutsideOfLoop(next) ||
+        !same.matches(loop.getInitArgs()[number], next))
+      continue;
+    LDBG() << "carried value #" << number << " is computed anew: " << carried.getType();
+    carried.replaceAllUsesWith(same.emit(next, mapping, builder));
+    yield->setOperand(number, carried);
   }
 }
 
@@ -301,6 +414,8 @@ void RewriteInductionsPass::runOnOperation() {
   for (Operation *loop : loops) {
     if (auto forOp = dyn_cast<scf::ForOp>(loop)) {
       rewriteFollowers(forOp);
+      rewriteAdvanced(forOp);
+      rewriteRecomputed(forOp);
       rewriteFor(forOp);
     } else {
       rewriteWhile(cast<scf::WhileOp>(loop));

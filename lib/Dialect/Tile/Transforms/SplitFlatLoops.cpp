@@ -18,8 +18,19 @@
 // dead, since only the closing conditionals write to memory and nothing behind the loop uses its
 // results. The same holds if k_tiles is not positive, unless the counter's tests say otherwise
 // (PeriodTest).
+//
+// A `while` over tiles is a flat loop as well, if only the closing conditional goes on to the next
+// tile. Its outer loop counts tiles as the `while` does, and each of them is done to its end:
+//
+//     while tile < tiles:                       for tile in range(tile, tiles, programs):
+//         body(ki)                                  for ki in range(k_tiles):
+//         if ki == k_tiles - 1: store                   body(ki)
+//         tile = where(ki == k_tiles - 1,           store
+//                      tile + programs, tile)
 
 #include "FlatCounter.h"
+#include "PassedValues.h"
+#include "StridedCounter.h"
 #include "tessera/Analysis/Access/IntegerRanges.h"
 #include "tessera/Analysis/Order/MemoryOrder.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
@@ -63,14 +74,23 @@ struct MomentBranch {
   SetVector<Value> getCaptured(bool ofMoment) const;
 };
 
-/// The tiles and K tiles of a flat loop.
-struct TileCounts {
-  Value period, tiles;
+/// The iterations of a tile, and whether tiles are closed at all; null if they are.
+struct Period {
+  Value iterations, isCounted;
+};
+
+/// The bounds of a loop over tiles.
+struct TileRange {
+  Value first, bound, step;
+  /// The number of the carried value that is the tile; none if the loop counts from 0.
+  std::optional<unsigned> carried = std::nullopt;
 };
 
 class FlatLoop {
 public:
-  FlatLoop(scf::ForOp loop, FlatCounter counter) : loop(loop), counter(std::move(counter)) {}
+  /// `range` is that of a `while`, whose body `loop` has. Its own bounds mean nothing then.
+  FlatLoop(scf::ForOp loop, FlatCounter counter, std::optional<TileRange> range)
+      : loop(loop), counter(std::move(counter)), range(range) {}
 
   /// Finds the conditionals. If the loop cannot be split, returns the reason.
   std::optional<StringRef> plan();
@@ -81,17 +101,23 @@ public:
 private:
   std::optional<StringRef> checkFirst(const MomentBranch &branch);
   std::optional<StringRef> checkLast(const MomentBranch &branch);
+  std::optional<StringRef> checkRange();
   std::optional<StringRef> planCounts();
-  TileCounts emitCounts(OpBuilder &builder);
+  Period emitPeriod(OpBuilder &builder);
+  TileRange emitRange(OpBuilder &builder, const Period &period);
   void hoist(const MomentBranch &branch);
+  void yieldOther(const MomentBranch &branch);
   void sink(const MomentBranch &branch);
   void carryForSinking(const SetVector<Value> &values);
   Value emitBehind(Value value, IRMapping &mapping, OpBuilder &builder);
 
   scf::ForOp loop; ///< the inner one, after the split
   FlatCounter counter;
+  std::optional<TileRange> range;
   SmallVector<MomentBranch> firsts, lasts;
   SmallVector<PeriodTest> tests;
+  /// Where the results of selects in `lasts` go behind the loop.
+  llvm::DenseMap<Operation *, SmallVector<OpOperand *, 1>> usesOfSelects;
   bool writesAtEnd = false;
   bool isPeriodPositive = false;
 };
@@ -100,6 +126,7 @@ struct SplitFlatLoopsPass
     : public tessera::tile::impl::TileSplitFlatLoopsPassBase<SplitFlatLoopsPass> {
   void runOnOperation() final;
   bool split(scf::ForOp loop);
+  bool split(scf::WhileOp loop);
 };
 
 //===----------------------------------------------------------------------===//
@@ -235,7 +262,30 @@ std::optional<StringRef> FlatLoop::plan() {
     if (isBehind && llvm::any_of(firsts, isThis))
       return StringRef("it opens a tile behind the conditional that closes one");
   }
+  if (std::optional<StringRef> why = checkRange())
+    return why;
   return planCounts();
+}
+
+/// A `while` has to go on to the next tile where a tile ends, and only there.
+std::optional<StringRef> FlatLoop::checkRange() {
+  if (!range)
+    return std::nullopt;
+  OpOperand &next = loop.getBody()->getTerminator()->getOpOperand(*range->carried);
+  for (const MomentBranch &branch : lasts) {
+    auto result = dyn_cast<OpResult>(next.get());
+    if (!result || result.getOwner() != branch.op ||
+        branch.getValue(result.getResultNumber(), /*ofMoment=*/false) !=
+            loop.getRegionIterArg(*range->carried))
+      continue;
+    auto sum =
+        branch.getValue(result.getResultNumber(), /*ofMoment=*/true).getDefiningOp<arith::AddIOp>();
+    Value tile = loop.getRegionIterArg(*range->carried);
+    if (sum && ((sum.getLhs() == tile && sum.getRhs() == range->step) ||
+                (sum.getRhs() == tile && sum.getLhs() == range->step)))
+      return std::nullopt;
+  }
+  return StringRef("it goes on to the next tile elsewhere than where a tile ends");
 }
 
 /// The side of the first iteration is computed before the inner loop, the other one at the end of
@@ -319,15 +369,52 @@ static Value divideProduct(Value product, const OffsetValue &factor) {
   return OffsetValue::of(mul.getRhs()) == factor ? mul.getLhs() : Value();
 }
 
-TileCounts FlatLoop::emitCounts(OpBuilder &builder) {
+Period FlatLoop::emitPeriod(OpBuilder &builder) {
   Location loc = loop.getLoc();
-  Value lower = loop.getLowerBound(), upper = loop.getUpperBound(), step = loop.getStep();
-  Type type = upper.getType();
+  Type type = counter.getPeriod().base ? counter.getPeriod().base.getType()
+                                       : loop.getInductionVar().getType();
   auto constant = [&](const APInt &value) -> Value {
     return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, value));
   };
   unsigned width = type.getIntOrFloatBitWidth();
   Value zero = constant(APInt::getZero(width)), one = constant(APInt(width, 1));
+  Value written = counter.getPeriod().emit(builder, loc, type), period = written;
+  if (isPeriodPositive)
+    return {period, Value()};
+  // If a test for equality does not hold for a period that is not positive, no tile is closed.
+  PeriodTest test =
+      llvm::is_contained(tests, PeriodTest::Equal) ? PeriodTest::Equal : tests.front();
+  Value isCounted;
+  if (test == PeriodTest::Equal) {
+    isCounted = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, period, one);
+  } else if (test == PeriodTest::Remainder) {
+    Value opposite = arith::SubIOp::create(builder, loc, zero, period);
+    period = arith::MaxSIOp::create(builder, loc, period, opposite);
+    isCounted = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, period, one);
+  } else {
+    period = arith::MaxSIOp::create(builder, loc, period, one);
+    if (test == PeriodTest::AtLeastOf)
+      isCounted = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, written,
+                                        constant(APInt::getSignedMinValue(width)));
+  }
+  return {period, isCounted};
+}
+
+TileRange FlatLoop::emitRange(OpBuilder &builder, const Period &period) {
+  Location loc = loop.getLoc();
+  if (range) {
+    // Without an end to a tile, the `while` has none either.
+    if (period.isCounted)
+      range->bound =
+          arith::SelectOp::create(builder, loc, period.isCounted, range->bound, range->first);
+    return *range;
+  }
+  Value lower = loop.getLowerBound(), upper = loop.getUpperBound(), step = loop.getStep();
+  Type type = upper.getType();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, value));
+  };
+  Value zero = constant(0), one = constant(1);
   bool isSimple = matchPattern(lower, m_Zero()) && matchPattern(step, m_One());
 
   // The bounds are not negative, so that no difference overflows.
@@ -340,33 +427,14 @@ TileCounts FlatLoop::emitCounts(OpBuilder &builder) {
     Value isAny = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt, distance, zero);
     iterations = arith::SelectOp::create(builder, loc, isAny, count, zero);
   }
-
-  Value written = counter.getPeriod().emit(builder, loc, type), period = written;
-  // If a test for equality does not hold for a period that is not positive, no tile is closed.
-  PeriodTest test =
-      llvm::is_contained(tests, PeriodTest::Equal) ? PeriodTest::Equal : tests.front();
-  Value isCounted;
-  if (isPeriodPositive) {
-  } else if (test == PeriodTest::Equal) {
-    isCounted = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, period, one);
-  } else if (test == PeriodTest::Remainder) {
-    Value opposite = arith::SubIOp::create(builder, loc, zero, period);
-    period = arith::MaxSIOp::create(builder, loc, period, opposite);
-    isCounted = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, period, one);
-  } else {
-    period = arith::MaxSIOp::create(builder, loc, period, one);
-    if (test == PeriodTest::AtLeastOf)
-      isCounted = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, written,
-                                        constant(APInt::getSignedMinValue(width)));
-  }
-  Value tiles = DivIntOp::create(builder, loc, Signedness::Signed, iterations, period);
+  Value tiles = DivIntOp::create(builder, loc, Signedness::Signed, iterations, period.iterations);
   // If the iterations are a product with the period, the quotient is the other factor. It is less
   // if the product wraps, and never more. The minimum shows its range.
   if (Value factor = isSimple ? divideProduct(upper, counter.getPeriod()) : Value())
     tiles = arith::MinUIOp::create(builder, loc, tiles, factor);
-  if (isCounted)
-    tiles = arith::SelectOp::create(builder, loc, isCounted, tiles, zero);
-  return {period, tiles};
+  if (period.isCounted)
+    tiles = arith::SelectOp::create(builder, loc, period.isCounted, tiles, zero);
+  return {zero, tiles, one};
 }
 
 //===----------------------------------------------------------------------===//
@@ -385,19 +453,21 @@ static void replaceQuotients(Value variable, Value tile, Value period) {
 void FlatLoop::split() {
   OpBuilder builder(loop);
   Location loc = loop.getLoc();
-  Type type = loop.getInductionVar().getType();
-  TileCounts counts = emitCounts(builder);
+  Period period = emitPeriod(builder);
+  TileRange tiles = emitRange(builder, period);
+  Type type = period.iterations.getType();
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, value));
   };
   Value zero = constant(0), one = constant(1);
   scf::ForOp flat = loop;
-  auto outer = scf::ForOp::create(builder, loc, zero, counts.tiles, one, flat.getInitArgs());
+  auto outer =
+      scf::ForOp::create(builder, loc, tiles.first, tiles.bound, tiles.step, flat.getInitArgs());
   if (outer.getNumResults() == 0)
     outer.getBody()->getTerminator()->erase();
   builder.setInsertionPointToStart(outer.getBody());
   auto inner =
-      scf::ForOp::create(builder, loc, zero, counts.period, one, outer.getRegionIterArgs());
+      scf::ForOp::create(builder, loc, zero, period.iterations, one, outer.getRegionIterArgs());
   if (inner.getNumResults() == 0)
     inner.getBody()->getTerminator()->erase();
   inner->setDiscardableAttrs(flat->getDiscardableAttrDictionary());
@@ -405,9 +475,9 @@ void FlatLoop::split() {
   builder.setInsertionPointToStart(inner.getBody());
   Value variable = flat.getInductionVar();
   if (!variable.use_empty()) {
-    if (counter.getWrap() == PeriodTest::Remainder)
-      replaceQuotients(variable, outer.getInductionVar(), counts.period);
-    Value first = arith::MulIOp::create(builder, loc, outer.getInductionVar(), counts.period);
+    if (!counter.getCarried())
+      replaceQuotients(variable, outer.getInductionVar(), period.iterations);
+    Value first = arith::MulIOp::create(builder, loc, outer.getInductionVar(), period.iterations);
     Value iteration = arith::AddIOp::create(builder, loc, first, number);
     Value distance = arith::MulIOp::create(builder, loc, iteration, flat.getStep());
     variable.replaceAllUsesWith(
@@ -415,6 +485,10 @@ void FlatLoop::split() {
   }
   for (auto [old, argument] : llvm::zip_equal(flat.getRegionIterArgs(), inner.getRegionIterArgs()))
     old.replaceAllUsesWith(argument);
+  if (tiles.carried) {
+    BlockArgument tile = inner.getRegionIterArg(*tiles.carried);
+    tile.replaceAllUsesWith(outer.getInductionVar());
+  }
   inner.getBody()->getOperations().splice(inner.getBody()->end(), flat.getBody()->getOperations());
   builder.setInsertionPointToEnd(outer.getBody());
   scf::YieldOp::create(builder, loc, inner.getResults());
@@ -449,6 +523,8 @@ void FlatLoop::split() {
 
   for (const MomentBranch &branch : firsts)
     hoist(branch);
+  for (const MomentBranch &branch : lasts)
+    yieldOther(branch);
   for (const MomentBranch &branch : llvm::reverse(lasts))
     sink(branch);
 }
@@ -575,6 +651,22 @@ Value FlatLoop::emitBehind(Value value, IRMapping &mapping, OpBuilder &builder) 
   return mapping.lookup(value);
 }
 
+/// The sum of a tile begins anew by a select, beside the conditional that stores it. With the sum
+/// itself among what the loop carries, nothing else has to be carried for the store.
+void FlatLoop::yieldOther(const MomentBranch &branch) {
+  Operation *yield = loop.getBody()->getTerminator();
+  if (branch.getIf() ||
+      !llvm::all_of(branch.op->getUsers(), [&](Operation *user) { return user == yield; }))
+    return;
+  for (OpOperand &operand : yield->getOpOperands()) {
+    if (operand.get() != branch.op->getResult(0))
+      continue;
+    for (OpOperand &use : loop.getResult(operand.getOperandNumber()).getUses())
+      usesOfSelects[branch.op].push_back(&use);
+    operand.set(branch.getValue(0, /*ofMoment=*/false));
+  }
+}
+
 /// Moves the side of the last iteration behind the inner loop.
 void FlatLoop::sink(const MomentBranch &branch) {
   // The other side is computed in every iteration.
@@ -595,6 +687,8 @@ void FlatLoop::sink(const MomentBranch &branch) {
 
   // Uses of the results until here are of what the last iteration gives.
   SmallVector<std::pair<OpOperand *, unsigned>> uses;
+  for (OpOperand *use : usesOfSelects.lookup(branch.op))
+    uses.push_back({use, 0});
   for (auto [place, number] : places)
     for (OpOperand &use : loop.getResult(place).getUses())
       uses.push_back({&use, number});
@@ -624,36 +718,141 @@ void FlatLoop::sink(const MomentBranch &branch) {
 // Pass
 //===----------------------------------------------------------------------===//
 
-bool SplitFlatLoopsPass::split(scf::ForOp loop) {
-  auto closes = [](scf::IfOp branch) { return mayWriteMemory(branch); };
-  if (loop.getUnsignedCmp() || loop->hasAttr(TileDialect::DisableLicmAttrHelper::getNameStr()) ||
-      llvm::none_of(loop.getBody()->getOps<scf::IfOp>(), closes))
-    return false;
-  moveLoopInvariantCode(loop);
+/// Splits a loop if it is flat and can be. Else `why` gets the reason if it closes tiles.
+static bool trySplit(scf::ForOp loop, std::optional<TileRange> range, std::string &why) {
   std::optional<FlatCounter> counter = FlatCounter::find(loop);
   if (!counter)
     return false;
-  FlatLoop flat(loop, *counter);
-  std::optional<StringRef> why = flat.plan();
-  if (why) {
+  FlatLoop flat(loop, *counter, range);
+  if (std::optional<StringRef> obstacle = flat.plan()) {
     if (flat.closesTiles())
-      emitRemark(loop, RemarkKind::FlatLoopNotSplit)
-          << "flat loop is not split into one over tiles and one over their iterations: "
-          << named("reason", *why);
+      why = obstacle->str();
     return false;
   }
-  emitRemark(loop, RemarkKind::FlatLoopSplit)
-      << "flat loop is split into one over tiles and one over their iterations";
   flat.split();
   return true;
 }
 
+/// Splits a copy of `loop`, which stands in its place then.
+static bool trySplitCopy(scf::ForOp copy, Operation *loop, std::optional<TileRange> range,
+                         std::string &why) {
+  if (!FlatCounter::find(copy))
+    if (std::optional<StridedCounter> strided = StridedCounter::find(copy))
+      copy = strided->rewrite(copy);
+  bool isSplit = trySplit(copy, range, why);
+  if (isSplit)
+    loop->erase();
+  else
+    copy.erase();
+  return isSplit;
+}
+
+static bool reportSplit(Location loc, bool isSplit, StringRef why) {
+  if (isSplit)
+    emitRemark(loc, RemarkKind::FlatLoopSplit)
+        << "flat loop is split into one over tiles and one over their iterations";
+  else if (!why.empty())
+    emitRemark(loc, RemarkKind::FlatLoopNotSplit)
+        << "flat loop is not split into one over tiles and one over their iterations: "
+        << named("reason", why);
+  return isSplit;
+}
+
+/// True if a conditional in the body of a loop writes to memory, as those that close tiles do.
+static bool mayCloseTiles(Operation *loop, Block *body) {
+  return !loop->hasAttr(TileDialect::DisableLicmAttrHelper::getNameStr()) &&
+         llvm::any_of(body->getOps<scf::IfOp>(),
+                      [](scf::IfOp branch) { return mayWriteMemory(branch); });
+}
+
+bool SplitFlatLoopsPass::split(scf::ForOp loop) {
+  if (loop.getUnsignedCmp() || !mayCloseTiles(loop, loop.getBody()))
+    return false;
+  moveLoopInvariantCode(loop);
+  Location loc = loop.getLoc();
+  std::string why;
+  if (FlatCounter::find(loop))
+    return reportSplit(loc, trySplit(loop, std::nullopt, why), why);
+  if (!loop->use_empty() || !StridedCounter::find(loop))
+    return false;
+  OpBuilder builder(loop);
+  auto copy = cast<scf::ForOp>(builder.clone(*loop));
+  return reportSplit(loc, trySplitCopy(copy, loop, std::nullopt, why), why);
+}
+
+/// The tiles that a `while` counts: `while tile < bound`, with `tile` and what goes on to the next
+/// one among the values that it carries.
+static std::optional<TileRange> findTiles(scf::WhileOp loop, ArrayRef<unsigned> passed) {
+  Block *before = loop.getBeforeBody();
+  auto compare = loop.getConditionOp().getCondition().getDefiningOp<arith::CmpIOp>();
+  if (!compare || before->getOperations().size() != 2)
+    return std::nullopt;
+  Value tile = compare.getLhs(), bound = compare.getRhs();
+  arith::CmpIPredicate wanted = arith::CmpIPredicate::slt;
+  if (loop.isDefinedOutsideOfLoop(tile)) {
+    std::swap(tile, bound);
+    wanted = arith::CmpIPredicate::sgt;
+  }
+  auto argument = dyn_cast<BlockArgument>(tile);
+  // As elsewhere, counters of 32 bits and more are taken not to wrap.
+  if (compare.getPredicate() != wanted || !argument || argument.getOwner() != before ||
+      !loop.isDefinedOutsideOfLoop(bound) ||
+      !(tile.getType().isInteger(32) || tile.getType().isInteger(64)))
+    return std::nullopt;
+  unsigned number = argument.getArgNumber();
+  const auto *place = llvm::find(passed, number);
+  if (place == passed.end())
+    return std::nullopt;
+  // The step is one of the operands that a sum in the loop adds to the tile.
+  Value inLoop = loop.getAfterBody()->getArgument(place - passed.begin());
+  IntegerRanges ranges;
+  for (Operation *user : inLoop.getUsers())
+    if (auto sum = dyn_cast<arith::AddIOp>(user)) {
+      Value step = sum.getLhs() == inLoop ? sum.getRhs() : sum.getLhs();
+      if (loop.isDefinedOutsideOfLoop(step) && ranges.get(step).smin().isStrictlyPositive())
+        return TileRange{loop.getInits()[number], bound, step, number};
+    }
+  return std::nullopt;
+}
+
+bool SplitFlatLoopsPass::split(scf::WhileOp loop) {
+  if (!loop->use_empty() || !mayCloseTiles(loop, loop.getAfterBody()))
+    return false;
+  moveLoopInvariantCode(loop);
+  std::optional<SmallVector<unsigned>> passed = findPassedValues(loop);
+  std::optional<TileRange> range = passed ? findTiles(loop, *passed) : std::nullopt;
+  if (!range)
+    return false;
+  // A `for` with its body, of which the bounds do not matter.
+  OpBuilder builder(loop);
+  Location loc = loop.getLoc();
+  Type type = range->first.getType();
+  Value zero = arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, 0)),
+        one = arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, 1));
+  IRMapping mapping;
+  auto copy = scf::ForOp::create(builder, loc, zero, one, one, loop.getInits(),
+                                 [&](OpBuilder &inner, Location, Value, ValueRange arguments) {
+                                   for (auto [place, number] : llvm::enumerate(*passed))
+                                     mapping.map(loop.getAfterBody()->getArgument(place),
+                                                 arguments[number]);
+                                   for (Operation &op : *loop.getAfterBody())
+                                     inner.clone(op, mapping);
+                                 });
+  copy->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+  std::string why;
+  return reportSplit(loc, trySplitCopy(copy, loop, range, why), why);
+}
+
 void SplitFlatLoopsPass::runOnOperation() {
-  SmallVector<scf::ForOp> loops;
-  getOperation()->walk([&](scf::ForOp loop) { loops.push_back(loop); });
+  SmallVector<Operation *> loops;
+  getOperation()->walk([&](Operation *op) {
+    if (isa<scf::ForOp, scf::WhileOp>(op))
+      loops.push_back(op);
+  });
   bool isAny = false;
-  for (scf::ForOp loop : loops)
-    isAny |= split(loop);
+  for (Operation *loop : loops)
+    isAny |=
+        isa<scf::ForOp>(loop) ? split(cast<scf::ForOp>(loop)) : split(cast<scf::WhileOp>(loop));
   if (!isAny)
     return;
   // Later passes match what the loops carry: not what is now the same in all iterations.
