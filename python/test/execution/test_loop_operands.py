@@ -228,3 +228,85 @@ def test_rings_of_a_loop_behind_another(rng, target):
     constants = {"W": 128, "M": 32, "N": 64, "K": 64}
     with settings.override(strict_schedules=True):
         check(rings_of_two_loops, arguments, constants, target=target, num_warps=8, num_stages=4)
+
+
+@tessera.jit
+def chunk_states(k_ptr, v_ptr, g_ptr, h_ptr, T, H: tl.constexpr, D: tl.constexpr,
+                 B: tl.constexpr):  # fmt: skip
+    """Values decay by a row that is no box, and by a number. The state is stored in the loop."""
+    head, b, d = tl.program_id(0), tl.arange(0, B), tl.arange(0, D)
+    state = tl.zeros((D, D), tl.float32)
+    for i in range(tl.cdiv(T, B)):
+        tl.store(h_ptr + ((i * H + head) * D + d[:, None]) * D + d[None, :], state)
+        t = i * B + b
+        at = (t * H + head) * D
+        k = tl.load(k_ptr + at[None, :] + d[:, None], mask=t[None, :] < T, other=0)
+        v = tl.load(v_ptr + at[:, None] + d[None, :], mask=t[:, None] < T, other=0)
+        last = tl.load(g_ptr + (min((i + 1) * B, T) - 1) * H + head)
+        g = tl.load(g_ptr + t * H + head, mask=t < T, other=0)
+        v = (v * (last - g)[:, None]).to(tl.float16)
+        state = state * last + tl.dot(k, v)
+
+
+@tessera.jit
+def chunk_sums(x_ptr, g_ptr, y_ptr, T, D: tl.constexpr, B: tl.constexpr):
+    """A dot multiplies a tile, which is also added up by threads. Its result is stored in the loop."""
+    b, d = tl.arange(0, B), tl.arange(0, D)
+    carry = tl.zeros((D,), tl.float32)
+    for i in range(tl.cdiv(T, B)):
+        t = i * B + b
+        at = (tl.program_id(0) * T + t[:, None]) * D + d[None, :]
+        x = tl.load(x_ptr + at, mask=t[:, None] < T, other=0)
+        g = tl.load(g_ptr + tl.program_id(0) * T + t, mask=t < T, other=0)
+        lower = tl.where(b[:, None] >= b[None, :], g[None, :], 0)
+        y = tl.dot(lower.to(tl.float16), x) + carry[None, :]
+        tl.store(y_ptr + at, y, mask=t[:, None] < T)
+        carry += tl.sum(x.to(tl.float32) * g[:, None], 0)
+
+
+def chunk_arguments(rng: Any, kernel: Any, tokens: int, heads: int, d: int) -> list[Any]:
+    x, k = (rng.integers(-1, 2, (tokens, heads, d)).astype(np.float16) for _ in range(2))
+    g = rng.integers(0, 2, (tokens, heads)).astype(np.float32)
+    if kernel is chunk_sums:
+        return [x, g, np.full((heads, tokens, d), 7, np.float32), tokens]
+    return [k, x, g, np.full((-(-tokens // 64), heads, d, d), 7, np.float32), tokens]
+
+
+CHUNKS = {chunk_states: {"H": 2, "D": 64, "B": 64}, chunk_sums: {"D": 64, "B": 64}}
+by_name = pytest.mark.parametrize("kernel", CHUNKS, ids=lambda kernel: kernel.__name__)
+
+
+@by_name
+def test_rows_that_are_no_boxes_are_loaded_beside_copies(without_ptxas, kernel):
+    arrays = "*fp16:16, *fp16:16, *fp32:16" if kernel is chunk_states else "*fp16:16, *fp32:16"
+    signature = f"{arrays}, *fp32:16, i32:16"
+    compiled = tessera.compile(
+        kernel, signature, constexprs=CHUNKS[kernel], target="sm_90a", num_stages=3
+    )
+    text = compiled.asm["tilegpu"]
+    assert text.count("tilegpu.tma_load ") >= 2 and "tile.load %arg" not in text
+    # The row and the number of the first iteration are loaded in front of the loop.
+    loop = text[text.index("iter_args(%arg8") :] if kernel is chunk_states else ""
+    assert loop.count(" = tile.load ") == (2 if kernel is chunk_states else 0)
+
+
+@by_name
+@pytest.mark.parametrize("overlap", (False, True))
+def test_loads_beside_copies(rng, kernel, overlap):
+    """If an iteration stores what a later one loads, that one does not load ahead."""
+    arguments = chunk_arguments(rng, kernel, 200, 2, 64)
+    expected = [item.copy() if isinstance(item, np.ndarray) else item for item in arguments]
+    if overlap:
+        # The numbers lie where the first chunk's results come.
+        for items in (arguments, expected):
+            items[-3] = items[-2].reshape(-1)[: items[-3].size]
+            items[-3][:] = 1
+    programs = 1 if overlap else 2
+    tessera.interpret(kernel)[(programs,)](*expected, **CHUNKS[kernel])
+    with settings.override(strict_schedules=True):
+        done = tessera.gpu.simulate(kernel)[(programs,)](
+            *arguments, **CHUNKS[kernel], target="sm_90a", num_warps=4, num_stages=3
+        )
+    if not overlap:
+        done.check()
+    np.testing.assert_array_equal(arguments[-2], expected[-2])

@@ -2,7 +2,6 @@
 
 #include "LoadsAhead.h"
 
-#include "EarlyLoads.h"
 #include "Facts/LoopSlice.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
@@ -86,18 +85,21 @@ static std::optional<Address> findAddress(scf::ForOp loop, tile::LoadOp load) {
   return address;
 }
 
+bool tessera::tilegpu::isLoadableAhead(scf::ForOp loop, tile::LoadOp load) {
+  return canLoadAhead(load) && findAddress(loop, load);
+}
+
 SmallVector<tile::LoadOp>
-tessera::tilegpu::findLoadsAhead(scf::ForOp loop, const ReplacedOps &replaced, MemoryOrder &order) {
-  if (!computesWithDots(loop) || !getSmallStep(loop) || findObstacleInLoop(loop, order))
+tessera::tilegpu::findLoadsAhead(scf::ForOp loop, const ReplacedOps &replaced, bool ofAll) {
+  if (!getSmallStep(loop))
     return {};
   llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
   SmallVector<tile::LoadOp> loads;
   for (tile::LoadOp load : loop.getBody()->getOps<tile::LoadOp>()) {
     // Whole tiles would take too many registers.
     auto tile = dyn_cast<RankedTensorType>(load.getType());
-    if (replaced.contains(load) || !live.contains(load) || !canLoadAhead(load) ||
-        (tile && tile.getRank() > 1) || reachesDot(load.getResult(), loop.getBody()) ||
-        !findAddress(loop, load))
+    if (replaced.contains(load) || !live.contains(load) || (tile && tile.getRank() > 1) ||
+        (!ofAll && reachesDot(load.getResult(), loop.getBody())) || !isLoadableAhead(loop, load))
       continue;
     loads.push_back(load);
   }

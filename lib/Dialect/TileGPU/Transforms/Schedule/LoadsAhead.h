@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rows and numbers that a loop computes with when its dot is done, such as scales of a block along
-// k. They do not go through shared memory, so no ring holds them. Threads load them into registers
-// an iteration ahead, and memory responds while tensor cores multiply.
+// Rows and numbers that a loop computes with, such as scales of a block along k, or decays by which
+// a tile is multiplied before its dot. They do not go through shared memory, so no ring holds them.
+// Threads load them into registers an iteration ahead, and memory responds while tensor cores
+// multiply.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_LOADSAHEAD_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_LOADSAHEAD_H
@@ -18,9 +19,14 @@ bool computesWithDots(mlir::scf::ForOp loop);
 /// True if a load may run earlier, or twice, provided that no op writes to memory meanwhile.
 bool canLoadAhead(tile::LoadOp load);
 
-/// The loads of such a loop that may be done an iteration ahead, in the order of the body.
+/// True if what computes the address of a load can do so in another iteration, and the load may
+/// run there.
+bool isLoadableAhead(mlir::scf::ForOp loop, tile::LoadOp load);
+
+/// The loads of rows and numbers that may be done an iteration ahead, in the order of the body, as
+/// far as memory is concerned. `ofAll` includes those that a dot depends on.
 llvm::SmallVector<tile::LoadOp> findLoadsAhead(mlir::scf::ForOp loop, const ReplacedOps &replaced,
-                                               MemoryOrder &order);
+                                               bool ofAll);
 
 /// Gives a load and what computes its address stage -1. Other users keep the address.
 void loadAhead(tile::LoadOp load);

@@ -2,6 +2,7 @@
 
 #include "LoopPlanner.h"
 
+#include "EarlyLoads.h"
 #include "Facts/LoopSlice.h"
 #include "Facts/WarpRegisters.h"
 #include "LoadsAhead.h"
@@ -43,6 +44,7 @@ bool LoopPlanner::planCopies(PlannedLoop &planned) {
     emitRemark(load, RemarkKind::LoadNotPipelined)
         << "load is not pipelined: " << named("reason", why);
   planned.copies = std::move(found.copies);
+  planned.left = std::move(found.left);
   planned.isInPlace = BoxTransport::isInPlace(planned.copies);
   if (plan.isByTMA())
     return true;
@@ -190,11 +192,34 @@ void LoopPlanner::planDots(PlannedLoop &planned) {
     planLateDot(planned);
   else
     planDotAhead(planned);
-  // Numbers that are carried take registers, and what computes where the next ones are. Threads
-  // that copy compute addresses in any case.
+}
+
+/// Numbers that are carried take registers, and what computes where the next ones are. Threads
+/// that copy compute addresses in any case. If the loop stores, a launch checks that these loads
+/// may pass it. False if rows that TMA does not copy would be waited for in each iteration.
+bool LoopPlanner::planLoadsAhead(PlannedLoop &planned) {
+  scf::ForOp loop = planned.loop;
   const int64_t most = WarpRegisters(plan.options.warps).getMost();
-  if (!plan.isByTMA() || plan.getRegisters(planned) + RegisterBudget::kSpare <= most)
-    planned.loadsAhead = findLoadsAhead(planned.loop, replaced, order);
+  bool hasLeft = !planned.left.empty();
+  bool isWanted = kind == PlanKind::Full && (hasLeft || computesWithDots(loop)) &&
+                  (!plan.isByTMA() || plan.getRegisters(planned) + RegisterBudget::kSpare <= most);
+  if (!isWanted)
+    return !hasLeft;
+  SmallVector<tile::LoadOp> loads = findLoadsAhead(loop, planned.getReplaced(), hasLeft);
+  if (findObstacleInLoop(loop, order)) {
+    Operation *obstacle = nullptr;
+    std::optional<LaunchConditions> conditions =
+        findConditionsInLoop(loop, getEarlyLoads(loop, loads), order, analysis, obstacle);
+    bool mayAsk = plan.isByTMA() && plan.function.isKernel();
+    if (!conditions || !mayAsk)
+      return !hasLeft;
+    plan.ofLoadsAhead.push_back(std::move(*conditions));
+  }
+  for (const auto &[load, why] : planned.left)
+    if (!llvm::is_contained(loads, load))
+      return false;
+  planned.loadsAhead = std::move(loads);
+  return true;
 }
 
 bool LoopPlanner::add(scf::ForOp loop) {
@@ -209,6 +234,8 @@ bool LoopPlanner::add(scf::ForOp loop) {
   planChannels(planned);
   if (kind == PlanKind::Full && plan.transport.isBeforeLayouts())
     planDots(planned);
+  if (plan.transport.isBeforeLayouts() && !planLoadsAhead(planned))
+    return plan.refuse(loop, planned.left.front().second, planned.left.front().first);
   plan.loops.push_back(std::move(planned));
   return true;
 }

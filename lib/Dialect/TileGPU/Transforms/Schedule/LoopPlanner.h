@@ -20,8 +20,8 @@ namespace tessera::tilegpu {
 
 class LoopPlanner {
 public:
-  LoopPlanner(SchedulePlan &plan, MemoryOrder &order, PlanKind kind)
-      : plan(plan), order(order), kind(kind) {}
+  LoopPlanner(SchedulePlan &plan, MemoryOrder &order, AccessAnalysis &analysis, PlanKind kind)
+      : plan(plan), order(order), analysis(analysis), kind(kind) {}
 
   /// Adds a loop to the plan. False if it has no copies, or none are legal; then a remark gives the
   /// reason.
@@ -34,11 +34,13 @@ private:
   void planChannels(PlannedLoop &planned);
   void joinChannels(PlannedLoop &planned);
   void planDots(PlannedLoop &planned);
+  bool planLoadsAhead(PlannedLoop &planned);
   void planDotAhead(PlannedLoop &planned);
   void planLateDot(PlannedLoop &planned);
 
   SchedulePlan &plan;
   MemoryOrder &order;
+  AccessAnalysis &analysis;
   PlanKind kind;
 };
 

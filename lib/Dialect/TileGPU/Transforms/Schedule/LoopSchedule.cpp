@@ -154,11 +154,13 @@ SmallVector<Operation *> LoopSchedule::getAsyncDots(int first, int last) const {
   return dots;
 }
 
-bool LoopSchedule::hasLoadsAhead() const {
-  return llvm::any_of(ops, [&](const auto &entry) {
-    return isa<tile::LoadOp>(entry.first) && entry.second.stage < 0 && live.contains(entry.first) &&
-           !replaced.contains(entry.first);
-  });
+SmallVector<tile::LoadOp> LoopSchedule::getLoadsAhead() const {
+  SmallVector<tile::LoadOp> loads;
+  for (auto load : scf::ForOp(loop).getBody()->getOps<tile::LoadOp>())
+    if (auto entry = ops.find(load); entry != ops.end() && entry->second.stage < 0 &&
+                                     live.contains(load) && !replaced.contains(load))
+      loads.push_back(load);
+  return loads;
 }
 
 //===----------------------------------------------------------------------===//

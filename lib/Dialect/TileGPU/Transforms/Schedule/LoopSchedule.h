@@ -116,8 +116,8 @@ public:
   /// The stages of ops that are not copies are from the first one, at most 0, to the last one.
   int getFirstStage() const { return firstStage; }
   int getLastStage() const { return lastStage; }
-  /// True if loads that are no copies are done in an iteration before their own.
-  bool hasLoadsAhead() const;
+  /// Loads that are no copies and are done in an iteration before their own.
+  llvm::SmallVector<tile::LoadOp> getLoadsAhead() const;
 
   mlir::ArrayRef<ScheduleEvent> getEvents() const { return events; }
   /// The asynchronous dots of these stages, in the order in which they begin.

@@ -49,6 +49,8 @@ struct PlannedLoop {
   AsyncDotOp lastDot;
   /// The order of the dots of a loop with three dots or more.
   std::optional<DotOrder> order;
+  /// Rows that a dot depends on and TMA does not copy, and why not.
+  mlir::SmallVector<std::pair<tile::LoadOp, std::string>, 1> left;
   /// Loads that threads do an iteration ahead.
   mlir::SmallVector<tile::LoadOp> loadsAhead;
   /// True if warpgroups begin dots alternately (ping-pong).
@@ -106,8 +108,9 @@ struct SchedulePlan {
   mlir::SmallVector<Channel> channels = {};
   unsigned slots = 0;
   ProgramPlan program = {};
-  /// The conditions of launches for copies ahead.
+  /// The conditions of launches for copies ahead, and those for loads ahead by loop.
   LaunchConditions conditions = {};
+  std::vector<LaunchConditions> ofLoadsAhead = {};
 
   bool isByTMA() const { return transport.getKind() == CopyKind::TMA; }
   bool any(bool (*is)(const PlannedLoop &)) const { return llvm::any_of(loops, is); }

@@ -29,7 +29,7 @@ bool SchedulePlanner::plan(ArrayRef<scf::ForOp> loops) {
   if (Operation *barrier = found.isByTMA() ? findWaitForThreads(found.function) : nullptr)
     return found.refuse(loops.front(),
                         "inline assembly or an external function may contain a barrier", barrier);
-  LoopPlanner ofLoop(found, order, kind);
+  LoopPlanner ofLoop(found, order, analysis, kind);
   for (scf::ForOp loop : loops)
     if (!ofLoop.add(loop))
       found.unplanned.push_back(loop);
@@ -94,14 +94,15 @@ void SchedulePlanner::proposeKernel() {
 /// Threads read a tile from its ring where TMA brings it, or where an order of dots has a place for
 /// that. Else the expander reads it where it is loaded.
 void SchedulePlanner::proposeRead(PlannedLoop &planned, PlannedCopy &copy) const {
-  bool isRead = found.isByTMA()
-                    ? copy.buffers.empty()
-                    : planned.order && !llvm::all_of(copy.load->getUsers(), [&](Operation *user) {
-                        return isSlotOfRing(user, copy.load, copy.tile);
-                      });
-  if (isRead)
-    copy.buffers.push_back(
-        readFromRing(copy.load, copy.tile, planned.order ? &*planned.order : nullptr));
+  bool isRead = !llvm::all_of(copy.load->getUsers(), [&](Operation *user) {
+    return isSlotOfRing(user, copy.load, copy.tile);
+  });
+  if (!isRead || !(found.isByTMA() || planned.order))
+    return;
+  LocalAllocOp buffer =
+      readFromRing(copy.load, copy.tile, planned.order ? &*planned.order : nullptr);
+  if (!llvm::is_contained(copy.buffers, buffer))
+    copy.buffers.push_back(buffer);
 }
 
 /// A copy is of a producer, or of the loop's own. Threads copy at the begin of an iteration. The
@@ -213,6 +214,8 @@ void SchedulePlanner::propose() {
   // The expander adds those of kernels with a producer.
   if (!found.isByTMA())
     addLaunchConditions(found.function, found.conditions);
+  for (const LaunchConditions &conditions : found.ofLoadsAhead)
+    addLaunchConditions(found.function, conditions);
   if (!transport->isBeforeLayouts())
     emitRemark(found.loops.front().loop, RemarkKind::RowsCopiedAhead)
         << "rows are prefetched to shared memory one iteration ahead, by "

@@ -329,22 +329,21 @@ LogicalResult LoopSchedule::verifyOrder() const {
   for (const ScheduledCopy &copy : copies)
     if (!channels[copy.channel].isByTMA())
       copied.push_back(copy.load);
-  if (copied.empty() && !hasLoadsAhead())
+  llvm::append_range(copied, getLoadsAhead());
+  if (copied.empty())
     return success();
   AccessAnalysis analysis;
   MemoryOrder order(analysis);
   Operation *obstacle = findObstacleInLoop(loop, order);
   if (!obstacle)
     return success();
-  if (!hasLoadsAhead()) {
-    Operation *ofCopies = nullptr;
-    std::optional<LaunchConditions> conditions =
-        findConditionsInLoop(loop, getEarlyLoads(loop, copied), order, analysis, ofCopies);
-    if (conditions && areChecked(loop->getParentOfType<tile::FuncOp>(), *conditions))
-      return success();
-    if (!conditions)
-      obstacle = ofCopies;
-  }
+  Operation *ofCopies = nullptr;
+  std::optional<LaunchConditions> conditions =
+      findConditionsInLoop(loop, getEarlyLoads(loop, copied), order, analysis, ofCopies);
+  if (conditions && areChecked(loop->getParentOfType<tile::FuncOp>(), *conditions))
+    return success();
+  if (!conditions)
+    obstacle = ofCopies;
   InFlightDiagnostic error = scf::ForOp(loop).emitError(
       "copies a tile ahead of an op that may write to it, or that orders memory");
   error.attachNote(obstacle->getLoc()) << "here";

@@ -44,7 +44,7 @@ void ScheduledLoop::setCarried(ValueRange from) {
 /// Select the value of a later iteration, for ops of a stage below 0. After the last iteration
 /// there may be nothing to load, and `own`, the value of this one, is used again.
 Value ScheduledLoop::emitUnlessLast(OpBuilder &builder, Value next, Value own, unsigned ahead) {
-  if (!schedule.hasLoadsAhead() || next == own || !own.getType().isIntOrIndex())
+  if (schedule.getLoadsAhead().empty() || next == own || !own.getType().isIntOrIndex())
     return next;
   Value hasMore = counter.emitHasMore(builder, current.variables.front(), ahead);
   return arith::SelectOp::create(builder, getLoc(), hasMore, next, own);

@@ -47,6 +47,10 @@ TransportPlan Transport::plan(scf::ForOp loop) {
       plan.copies.push_back(std::move(*copy));
       continue;
     }
+    if (mayLeave(loop, load)) {
+      plan.left.emplace_back(load, std::move(why));
+      continue;
+    }
     plan.refused.emplace_back(load, std::move(why));
     if (needsAll())
       break;
@@ -100,6 +104,12 @@ std::optional<TransportObstacle> BoxTransport::findObstacle(scf::ForOp loop) {
   return std::nullopt;
 }
 
+/// A row takes few registers. If a dot uses it as it is, a buffer holds it.
+bool BoxTransport::mayLeave(scf::ForOp loop, tile::LoadOp load) const {
+  return tile::getShape(load.getType()).size() == 1 && isLoadableAhead(loop, load) &&
+         llvm::none_of(load->getUsers(), llvm::IsaPred<LocalAllocOp>);
+}
+
 SmallVector<tile::LoadOp> BoxTransport::getLoads(scf::ForOp loop) const {
   return getTileLoads(loop, /*ofDots=*/true);
 }
@@ -123,15 +133,13 @@ std::optional<PlannedCopy> BoxTransport::getCopy(scf::ForOp loop, tile::LoadOp l
   PlannedCopy copy;
   copy.load = load;
   auto type = cast<RankedTensorType>(load.getType());
-  bool isRead = type.getRank() <= 2 && llvm::none_of(load->getUsers(), [](Operation *user) {
-                  return isa<LocalAllocOp>(user) || user->hasTrait<OpTrait::IsTerminator>();
-                });
   for (Operation *user : load->getUsers()) {
-    if (isRead)
-      break;
     auto buffer = dyn_cast<LocalAllocOp>(user);
+    // Threads read it from the ring, beside a dot or without one.
+    if (!buffer && type.getRank() <= 2 && !user->hasTrait<OpTrait::IsTerminator>())
+      continue;
     if (!buffer || user->getBlock() != loop.getBody())
-      return refuse("both a dot and other ops use its tile");
+      return refuse("it is used in another way than by a dot or by threads");
     if (!copy.buffers.empty() && copy.buffers.front().getType() != buffer.getType())
       return refuse("dots use its tile in two layouts");
     copy.buffers.push_back(buffer);
@@ -140,7 +148,7 @@ std::optional<PlannedCopy> BoxTransport::getCopy(scf::ForOp loop, tile::LoadOp l
     for (Operation *use : getUses(buffer))
       if (!isa<AsyncDotOp, LocalDeallocOp>(use))
         return refuse("a dot that is not asynchronous uses its tile");
-  copy.tile = !isRead               ? copy.buffers.front().getType()
+  copy.tile = !copy.buffers.empty() ? copy.buffers.front().getType()
               : type.getRank() == 1 ? getRowType(type.getShape(), type.getElementType())
                                     : getFragmentType(load, analysis);
   std::optional<BoxAccess> box =

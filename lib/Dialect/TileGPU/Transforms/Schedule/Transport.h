@@ -11,8 +11,9 @@
 //     iterations
 //
 // BoxTransport copies all tiles of a loop or none, since a producer warp runs the loop apart from
-// the program. If the kernel loads the address of an array, the copies of a loop begin where the
-// program reaches it, and may pass what is before the loop no more.
+// the program. Rows that are no boxes may stay with the program's threads (LoadsAhead.h). If the
+// kernel loads the address of an array, the copies of a loop begin where the program reaches it,
+// and may pass what is before the loop no more.
 //
 // RowTransport runs behind the choice of layouts. Each thread copies the elements that it reads, in
 // the layout of the load.
@@ -48,6 +49,8 @@ struct TransportPlan {
   llvm::SmallVector<PlannedCopy, 2> copies;
   /// Loads whose copies are illegal, and why.
   llvm::SmallVector<std::pair<tile::LoadOp, std::string>, 1> refused;
+  /// Loads that stay with threads though all others are copied, and why they have no copy.
+  llvm::SmallVector<std::pair<tile::LoadOp, std::string>, 1> left;
 
   bool isEmpty() const { return copies.empty() && refused.empty(); }
   /// The loads, refused ones last.
@@ -77,6 +80,8 @@ public:
   virtual std::optional<TransportObstacle> findObstacle(mlir::scf::ForOp loop) {
     return std::nullopt;
   }
+  /// True if threads may do a load themselves, if it has no copy.
+  virtual bool mayLeave(mlir::scf::ForOp loop, tile::LoadOp load) const { return false; }
   /// The loads of a loop that it takes.
   virtual llvm::SmallVector<tile::LoadOp> getLoads(mlir::scf::ForOp loop) const = 0;
   /// The copy of a load; none if it is illegal, with the reason in `why`.
@@ -102,6 +107,7 @@ public:
 
   CopyKind getKind() const override { return CopyKind::TMA; }
   std::optional<TransportObstacle> findObstacle(mlir::scf::ForOp loop) override;
+  bool mayLeave(mlir::scf::ForOp loop, tile::LoadOp load) const override;
   llvm::SmallVector<tile::LoadOp> getLoads(mlir::scf::ForOp loop) const override;
   std::optional<PlannedCopy> getCopy(mlir::scf::ForOp loop, tile::LoadOp load,
                                      std::string &why) override;
