@@ -166,7 +166,7 @@ tile.func private @refused(%p: tensor<32x32x!tile.ptr<f32>, #u>, %h: tensor<32x3
     // expected-remark @below {{load is not pipelined: its `other` is not 0}}
     %x = tile.load %p, %m, %ones : tensor<32x32x!tile.ptr<f32>, #u>
     %d1 = tile.dot %x, %y, %acc : tensor<32x32xf32, #u>, tensor<32x32xf32, #u> -> tensor<32x32xf32, #u>
-    // expected-remark @below {{load is not pipelined: its cache modifier forbids a copy}}
+    // expected-remark @below {{load is not pipelined: it is volatile, or its cache modifier forbids a copy}}
     %v = tile.load %p {cache = 4 : i32} : tensor<32x32x!tile.ptr<f32>, #u>
     %d2 = tile.dot %v, %y, %d1 : tensor<32x32xf32, #u>, tensor<32x32xf32, #u> -> tensor<32x32xf32, #u>
     // expected-remark @below {{load is not pipelined: no 4 bytes of it are known to be contiguous, aligned and under one mask}}

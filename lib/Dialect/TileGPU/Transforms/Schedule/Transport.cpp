@@ -68,8 +68,13 @@ static SmallVector<tile::LoadOp> getTileLoads(scf::ForOp loop, bool ofDots) {
   return loads;
 }
 
-/// Why the address of a load, or its mask, cannot be computed in an earlier iteration.
-static std::string whyNoAddress(scf::ForOp loop, tile::LoadOp load) {
+/// Why threads cannot copy the tile of a load in an earlier iteration, which fills up with zeros.
+static std::string whyNotCopiedByThreads(scf::ForOp loop, tile::LoadOp load) {
+  if (!canLoadAhead(load))
+    return "it is volatile, or its cache modifier forbids a copy";
+  if (load.getOther() && !isZero(load.getOther()))
+    return "its `other` is not 0";
+  // Its address and its mask have to be known in that iteration.
   LoopSlice address(loop);
   for (Value operand : {load.getPtr(), load.getMask()})
     if (operand)
@@ -288,13 +293,7 @@ std::optional<MemDescType> AsyncTransport::getSlotType(tile::LoadOp load) const 
 
 std::optional<PlannedCopy> AsyncTransport::getCopy(scf::ForOp loop, tile::LoadOp load,
                                                    std::string &why) {
-  if (load.getCache() == tile::CacheModifier::CV)
-    why = "its cache modifier forbids a copy";
-  else if (load.getOther() && !isZero(load.getOther()))
-    why = "its `other` is not 0";
-  else
-    why = whyNoAddress(loop, load);
-  if (!why.empty())
+  if (why = whyNotCopiedByThreads(loop, load); !why.empty())
     return std::nullopt;
   std::optional<MemDescType> slot = getSlotType(load);
   if (!slot) {
@@ -360,13 +359,7 @@ SmallVector<tile::LoadOp> RowTransport::getLoads(scf::ForOp loop) const {
 
 std::optional<PlannedCopy> RowTransport::getCopy(scf::ForOp loop, tile::LoadOp load,
                                                  std::string &why) {
-  if (!canLoadAhead(load))
-    why = "it is volatile, or its cache modifier forbids a copy";
-  else if (load.getOther() && !isZero(load.getOther()))
-    why = "its `other` is not 0";
-  else
-    why = whyNoAddress(loop, load);
-  if (!why.empty())
+  if (why = whyNotCopiedByThreads(loop, load); !why.empty())
     return std::nullopt;
   PlannedCopy copy;
   copy.load = load;
