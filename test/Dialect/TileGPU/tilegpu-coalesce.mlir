@@ -132,3 +132,28 @@ tile.func @runs(%v: f16) {
   tile.print "y = " : %y {hex = false, is_signed = array<i32: 1>} : tensor<64xf16, #lanes>
   tile.return
 }
+
+// -----
+
+// An index that is divided has no stride, but each of its bits moves the address by a constant.
+// Every eighth element is 32 bytes further, and its neighbours are 8 KB apart.
+// CHECK: #[[DIVIDED:.+]] = #tilegpu.layout<1024, reg = [1, 2, 4], lane = [8, 16, 32, 64, 128], warp = [256, 512]>
+// CHECK-LABEL: tile.func @divided
+tile.func @divided(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %page: i32) {
+  %i = tile.range 0 to 1024 : tensor<1024xi32>
+  %c8 = arith.constant dense<8> : tensor<1024xi32>
+  %c16 = arith.constant dense<16> : tensor<1024xi32>
+  %c4096 = arith.constant dense<4096> : tensor<1024xi32>
+  %eighth = tile.div_int signed %i, %c8 : tensor<1024xi32>
+  %rest = tile.rem_int signed %i, %c8 : tensor<1024xi32>
+  %near = arith.muli %eighth, %c16 : tensor<1024xi32>
+  %far = arith.muli %rest, %c4096 : tensor<1024xi32>
+  %place = tile.splat %page : i32 -> tensor<1024xi32>
+  %both = arith.addi %far, %near : tensor<1024xi32>
+  %o = arith.addi %both, %place : tensor<1024xi32>
+  %s = tile.splat %p : !tile.ptr<f16> -> tensor<1024x!tile.ptr<f16>>
+  %q = tile.addptr %s, %o : tensor<1024x!tile.ptr<f16>>, tensor<1024xi32>
+  // CHECK: tile.load %{{.+}} {tilegpu.candidates = [#[[DIVIDED]]{{.*}}]}
+  %x = tile.load %q : tensor<1024x!tile.ptr<f16>>
+  tile.return
+}

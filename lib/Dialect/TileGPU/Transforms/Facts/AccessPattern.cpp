@@ -2,6 +2,8 @@
 
 #include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
 
+#include "BitSteps.h"
+
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -108,6 +110,9 @@ AccessPattern tessera::tilegpu::getAccessPattern(Operation *op, AccessAnalysis &
     pattern.minVectorBits = llvm::Log2_64(kMinCopyBytes / pattern.elementBytes);
   pattern.strides.resize(numbers.elementBits());
   std::optional<unsigned> contiguous;
+  std::optional<BitSteps> steps;
+  if (form.opaque.any())
+    steps = findBitSteps(pointers, analysis);
   for (unsigned dim = 0; dim < numbers.rank(); ++dim) {
     for (unsigned bit = 0; bit < numbers.dimBits(dim); ++bit) {
       std::optional<int64_t> stride;
@@ -117,6 +122,8 @@ AccessPattern tessera::tilegpu::getAccessPattern(Operation *op, AccessAnalysis &
         stride = int64_t(1) << bit;
       else if (form.constancy[dim] % (int64_t(2) << bit) == 0)
         stride = 0;
+      else if (steps)
+        stride = steps->steps[dim][bit];
       if (stride)
         pattern.strides[numbers.dimShift(dim) + bit] =
             multiplyWithin64(*stride, pattern.elementBytes);
