@@ -76,27 +76,43 @@ def TileGPUSliceTilesPass : Pass<"tilegpu-slice-tiles", "::mlir::ModuleOp"> {
 }
 
 def TileGPUOverlapLoadsPass : Pass<"tilegpu-overlap-loads", "::mlir::ModuleOp"> {
-  let summary = "Mark loops for unrolling, so that loads of several iterations are in flight";
+  let summary = "Group iterations of loops, so that their loads are in flight together";
   let description = [{
     A loop qualifies if it loads tiles and otherwise only computes. It has no inner regions, stores,
-    reductions or dots, and nothing in it goes through shared memory. The loop gets
-    `tile.loop_unroll_factor`: as many iterations as load 128 bytes per thread together, a power of
-    two up to 8. A factor that the user gave stays. tile-unroll-loops unrolls the loop.
+    reductions or dots, and nothing in it goes through shared memory. As many iterations become one
+    as load 128 bytes per thread together, a power of two up to 8, and fewer if that is too much
+    code. Loads come first, with what computes their addresses. Each is masked off if its iteration
+    does not exist. Then the iterations compute, each in a branch but the first. A factor that the
+    user gave stays.
 
     ```mlir
-    %s = scf.for %i = %lower to %upper step %step iter_args(%sum = %zero)
-        -> (tensor<128x16xf16, #tilegpu.unassigned>) : i32 {
-      %x = tile.load %p : tensor<128x16x!tile.ptr<f16>, #tilegpu.unassigned>
-      %t = arith.addf %sum, %x : tensor<128x16xf16, #tilegpu.unassigned>
-      scf.yield %t : tensor<128x16xf16, #tilegpu.unassigned>
+    %s = scf.for %i = %lower to %upper step %c1 iter_args(%sum = %zero) -> ... : i32 {
+      %x = tile.load %p : tensor<2048x!tile.ptr<f32>, #tilegpu.unassigned>
+      %t = arith.addf %sum, %x : tensor<2048xf32, #tilegpu.unassigned>
+      scf.yield %t : tensor<2048xf32, #tilegpu.unassigned>
     }
     ```
-    becomes, with 4 warps (32 bytes a thread and iteration),
+    becomes, with 4 warps (64 bytes a thread and iteration),
     ```mlir
-    %s = scf.for %i = %lower to %upper step %step ... {
-      ...
-    } {tile.loop_unroll_factor = 4 : i32}
+    %s = scf.for %i = %lower to %upper step %c2 iter_args(%sum = %zero) -> ... : i32 {
+      %left = arith.subi %upper, %i : i32
+      %x0 = tile.load %p : tensor<2048x!tile.ptr<f32>, #tilegpu.unassigned>
+      %more = arith.cmpi ugt, %left, %c1 : i32
+      %mask = tile.splat %more : i1 -> tensor<2048xi1, #tilegpu.unassigned>
+      %x1 = tile.load %p, %mask : tensor<2048x!tile.ptr<f32>, #tilegpu.unassigned>
+      %t0 = arith.addf %sum, %x0 : tensor<2048xf32, #tilegpu.unassigned>
+      %t1 = scf.if %more -> (tensor<2048xf32, #tilegpu.unassigned>) {
+        %t = arith.addf %t0, %x1 : tensor<2048xf32, #tilegpu.unassigned>
+        scf.yield %t : tensor<2048xf32, #tilegpu.unassigned>
+      } else {
+        scf.yield %t0 : tensor<2048xf32, #tilegpu.unassigned>
+      }
+      scf.yield %t1 : tensor<2048xf32, #tilegpu.unassigned>
+    }
     ```
+    If the number of iterations is known, groups are equal. If that leaves no rest, the loop gets
+    `tile.loop_unroll_factor` instead, for tile-unroll-loops. So does one whose step is not known, or
+    whose addresses cannot be computed ahead.
   }];
 }
 

@@ -91,7 +91,7 @@ void LoopSlice::emit(OpBuilder &builder, IRMapping &mapping, Value condition,
       continue;
     }
     Operation *copy = builder.clone(op, mapping);
-    if (auto load = dyn_cast<tile::LoadOp>(copy))
+    if (auto load = dyn_cast<tile::LoadOp>(copy); load && condition)
       guard(builder, load, condition);
   }
   for (auto [index, value] : llvm::zip_equal(carried, ahead))

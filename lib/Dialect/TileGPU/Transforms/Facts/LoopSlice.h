@@ -32,7 +32,7 @@ public:
   llvm::ArrayRef<unsigned> getCarried() const { return carried.getArrayRef(); }
 
   /// Copies the slice. `mapping` has the loop's variable; `ahead` are the carried values, and
-  /// become those of the iteration after. Its loads run if `condition` holds.
+  /// become those of the iteration after. Its loads run if `condition` holds; always if it is null.
   void emit(mlir::OpBuilder &builder, mlir::IRMapping &mapping, mlir::Value condition,
             llvm::SmallVectorImpl<mlir::Value> &ahead) const;
 

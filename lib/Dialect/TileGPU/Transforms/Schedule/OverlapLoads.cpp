@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A loop that only loads and computes waits for memory in each iteration: a thread has only the
-// loads of one iteration in flight. Unrolled bodies issue all loads of several iterations before
-// the first result is needed. This pass chooses the loops, while an iteration's loads are easy to
-// see; tile-unroll-loops then unrolls them.
+// loads of one iteration in flight. Here several iterations become one, whose loads all come first:
+//
+//     for i in range(lower, upper, 4 * step):
+//       x0 = load(i), x1 = load(i + step) if i + step < upper, and so on
+//       compute with x0
+//       if i + step < upper: compute with x1, and so on
+//
+// So the loads of a few iterations are in flight together, too. Iterations stay apart: merged, they
+// would take the registers of all, and fewer programs would share an SM. If the number of
+// iterations is known and groups of them are full, no condition is needed: tile-unroll-loops
+// unrolls the loop.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
+#include "Facts/LoopSlice.h"
+#include "Programs/LoopDots.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -24,22 +34,158 @@ namespace tessera::tilegpu {
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 } // namespace tessera::tilegpu
 
-/// Bytes that an iteration loads into tiles; none if it does anything that waits for all warps
-/// or writes, so that iterations would not overlap.
-static std::optional<int64_t> countLoadedBytes(scf::ForOp loop) {
-  int64_t bytes = 0;
+namespace {
+
+/// The work of all threads in an iteration.
+struct LoopWork {
+  int64_t loadedBytes = 0;
+  double instructions = 0;
+};
+
+} // namespace
+
+/// Nothing if the loop does anything that waits for all warps or writes, so that iterations would
+/// not overlap.
+static std::optional<LoopWork> countWork(scf::ForOp loop, const GPUMachine &machine) {
+  LoopWork work;
   for (Operation &op : loop.getBody()->without_terminator()) {
     if (auto load = dyn_cast<tile::LoadOp>(op)) {
       if (mayWriteMemory(load))
         return std::nullopt;
       if (auto type = dyn_cast<RankedTensorType>(load.getType()))
-        bytes += getTileBytes(type);
+        work.loadedBytes += getTileBytes(type);
       continue;
     }
     if (!isPure(&op) || op.getNumRegions() != 0 || op.hasTrait<tile::Collective>())
       return std::nullopt;
+    auto type = dyn_cast<RankedTensorType>(op.getResult(0).getType());
+    tile::ElementCost cost = tile::getElementCost(&op);
+    // Addresses are computed once for neighbours.
+    if (type && isa<FloatType>(type.getElementType()) && cost != tile::ElementCost::None)
+      work.instructions += double(type.getNumElements()) *
+                           (cost == tile::ElementCost::Function ? machine.costs.function : 1);
   }
-  return bytes;
+  return work;
+}
+
+/// How many iterations should have their loads in flight together.
+static int64_t chooseCount(const LoopWork &work, int64_t threads) {
+  // Not of a GPU: code of that size is fetched in time. More work than that hides the latency of
+  // its loads, too (measured on an H200).
+  constexpr double kMaxInstructions = 1024;
+  int64_t bytes = std::max<int64_t>(1, work.loadedBytes / threads);
+  int64_t count = ScheduleSizes::kMaxIterationsInFlight;
+  while (count > 1 && (count * bytes > ScheduleSizes::kBytesInFlight ||
+                       double(count) * work.instructions / double(threads) > kMaxInstructions))
+    count /= 2;
+  return count;
+}
+
+/// The number of iterations, if it is known.
+static std::optional<int64_t> countIterations(scf::ForOp loop) {
+  std::optional<APInt> count = loop.getStaticTripCount();
+  if (!count || count->isNegative())
+    return std::nullopt;
+  return count->trySExtValue();
+}
+
+/// Runs `count` iterations as one, the loads of `slice` first.
+static void groupIterations(scf::ForOp loop, int64_t step, int64_t count, const LoopSlice &slice) {
+  OpBuilder builder(loop);
+  Location loc = loop.getLoc();
+  Type type = loop.getInductionVar().getType();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, value));
+  };
+  auto grouped = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(),
+                                    constant(step * count), loop.getInitArgs(),
+                                    /*bodyBuilder=*/nullptr, loop.getUnsignedCmp());
+  grouped->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
+  Block *body = grouped.getBody();
+  if (!body->empty())
+    body->getTerminator()->erase();
+  builder.setInsertionPointToEnd(body);
+
+  // The distance to the bound is positive, and fits the type without a sign.
+  Value left = arith::SubIOp::create(builder, loc, loop.getUpperBound(), grouped.getInductionVar());
+  SmallVector<Value> ahead, exists;
+  for (unsigned index : slice.getCarried())
+    ahead.push_back(grouped.getRegionIterArg(index));
+  SmallVector<IRMapping> loaded(count);
+  for (int64_t copy = 0; copy < count; ++copy) {
+    Value index = grouped.getInductionVar(), condition;
+    if (copy != 0) {
+      Value distance = constant(copy * step);
+      index = arith::AddIOp::create(builder, loc, index, distance);
+      condition = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ugt, left, distance);
+    }
+    exists.push_back(condition);
+    loaded[copy].map(loop.getInductionVar(), index);
+    slice.emit(builder, loaded[copy], condition, ahead);
+  }
+
+  // The loads come with all that they alone need.
+  llvm::SmallDenseSet<Operation *, 16> loads;
+  for (auto load : loop.getBody()->getOps<tile::LoadOp>())
+    loads.insert(load);
+  llvm::DenseSet<Operation *> live = getLiveOps(loop, loads);
+  SmallVector<unsigned> results = getLiveCarried(loop, loads);
+  SmallVector<Value> carried(grouped.getRegionIterArgs());
+  for (auto [index, value] : llvm::zip_equal(slice.getCarried(), ahead))
+    carried[index] = value;
+  for (unsigned index : results)
+    carried[index] = grouped.getRegionIterArg(index);
+  for (int64_t copy = 0; copy < count; ++copy) {
+    IRMapping &mapping = loaded[copy];
+    mapping.map(loop.getRegionIterArgs(), carried);
+    auto compute = [&](OpBuilder &inner) {
+      for (Operation &op : loop.getBody()->without_terminator())
+        if (live.contains(&op) && !loads.contains(&op))
+          inner.clone(op, mapping);
+      return llvm::map_to_vector(results, [&](unsigned index) {
+        return mapping.lookupOrDefault(loop.getYieldedValues()[index]);
+      });
+    };
+    SmallVector<Value> next;
+    if (!exists[copy]) {
+      next = compute(builder);
+    } else {
+      auto old = llvm::map_to_vector(results, [&](unsigned index) { return carried[index]; });
+      next = scf::IfOp::create(
+                 builder, loc, exists[copy],
+                 [&](OpBuilder &inner, Location at) {
+                   scf::YieldOp::create(inner, at, compute(inner));
+                 },
+                 [&](OpBuilder &inner, Location at) { scf::YieldOp::create(inner, at, old); })
+                 .getResults();
+    }
+    for (auto [index, value] : llvm::zip_equal(results, next))
+      carried[index] = value;
+  }
+  scf::YieldOp::create(builder, loc, carried);
+  loop.replaceAllUsesWith(grouped.getResults());
+  loop.erase();
+}
+
+/// Lets the loads of up to `count` iterations be in flight together.
+static void overlap(scf::ForOp loop, int64_t count) {
+  // Equal groups, if the number of iterations is known.
+  std::optional<int64_t> iterations = countIterations(loop);
+  if (iterations && *iterations > 0)
+    count = llvm::divideCeil(*iterations, llvm::divideCeil(*iterations, count));
+  if (count < 2)
+    return;
+  std::optional<int64_t> step = getSmallStep(loop);
+  bool hasRest = !iterations || *iterations % count != 0;
+  LoopSlice slice(loop);
+  for (auto load : loop.getBody()->getOps<tile::LoadOp>())
+    if (hasRest && step && !slice.add(load.getResult()).empty())
+      step = std::nullopt;
+  if (hasRest && step)
+    groupIterations(loop, *step, count, slice);
+  else
+    loop->setAttr(tile::kUnrollFactorAttr,
+                  IntegerAttr::get(IntegerType::get(loop.getContext(), 32), count));
 }
 
 namespace {
@@ -49,23 +195,19 @@ struct TileGPUOverlapLoadsPass
   void runOnOperation() final {
     ModuleOp module = getOperation();
     FailureOr<unsigned> warps = requireNumWarps(module);
-    if (failed(warps))
+    FailureOr<const GPUMachine *> machine = requireMachine(module);
+    if (failed(warps) || failed(machine))
       return signalPassFailure();
+    SmallVector<std::pair<scf::ForOp, int64_t>> loops;
     module.walk([&](scf::ForOp loop) {
       if (loop->hasAttr(tile::kUnrollFactorAttr))
         return;
-      std::optional<int64_t> bytes = countLoadedBytes(loop);
-      if (!bytes || *bytes == 0)
-        return;
-      int64_t ofThread = std::max<int64_t>(1, *bytes / (GPUMachine::kWarpSize * *warps));
-      int64_t iterations = ScheduleSizes::kMaxIterationsInFlight;
-      while (iterations > 1 && iterations * ofThread > ScheduleSizes::kBytesInFlight)
-        iterations /= 2;
-      if (iterations < 2)
-        return;
-      loop->setAttr(tile::kUnrollFactorAttr,
-                    IntegerAttr::get(IntegerType::get(&getContext(), 32), iterations));
+      std::optional<LoopWork> work = countWork(loop, **machine);
+      if (work && work->loadedBytes != 0)
+        loops.push_back({loop, chooseCount(*work, GPUMachine::kWarpSize * *warps)});
     });
+    for (auto [loop, count] : loops)
+      overlap(loop, count);
   }
 };
 
