@@ -131,6 +131,40 @@ ALL_FUNCTIONS = (
 )  # fmt: skip
 
 
+QUOTIENTS = {
+    "1 / (1 + tl.exp(-x))": lambda x: 1 / (1 + np.exp(-x)),
+    "x / (tl.exp(x) + 1)": lambda x: x / (np.exp(x) + 1),
+    "5 / (2 + tl.abs(x) * 3e36)": lambda x: 5 / (2 + np.abs(x) * 3e36),
+    "7 * (2 / (1 + tl.exp(-x)) - 1)": lambda x: 7 * np.tanh(x / 2),
+    "3 + 2 * (2 / (1 + tl.exp(x)))": lambda x: 3 + 4 / (1 + np.exp(x)),
+}
+
+
+def test_quotients_with_large_divisors(run):
+    """Divisors from 1 to beyond the largest number, and sigmoids next to a constant."""
+    lines = "".join(
+        f"    tl.store(out_ptr + {n} * BLOCK + i, {text})\n" for n, text in enumerate(QUOTIENTS)
+    )
+    kernel = make_kernel(f"""
+@tessera.jit
+def kernel(x_ptr, out_ptr, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + i)
+{lines}""")
+    x = np.concatenate([np.linspace(-88.7, 88.7, 1020), [0, np.inf, -np.inf, np.nan]])
+    x = x.astype(np.float32)
+    out = np.zeros((len(QUOTIENTS), 1024), np.float32)
+    run(kernel, (1,), x, out, BLOCK=1024)
+    for (text, reference), got in zip(QUOTIENTS.items(), out):
+        with np.errstate(all="ignore"):
+            want = reference(x.astype(np.float64))
+        # A sum with a constant is exact to the last place of that.
+        least = 7 if text.startswith("7") else 2.0**-126
+        known = np.isfinite(want)
+        error = np.abs(got - want)[known] / np.maximum(np.abs(want[known]), least)
+        assert error.max() < 4e-7 and np.isnan(got[1023]), text
+
+
 @pytest.mark.parametrize("dtype", NARROW)
 def test_functions_of_narrow_floats(run, dtype):
     """They are computed in float32, and rounded once."""

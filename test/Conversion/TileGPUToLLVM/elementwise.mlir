@@ -20,6 +20,20 @@ module attributes {tilegpu.num_warps = 1 : i32} {
 
 // f32 quotients are off by 2 ulp unless asked otherwise; f16 ones are computed in f32.
 
+// A divisor of 1 or more needs no case for small ones.
+
+// CHECK-LABEL: llvm.func internal @large_divisor
+// CHECK-SAME: (%[[X:.*]]: f32, %[[Y:.*]]: f32)
+// CHECK-DAG: %[[QUARTER:.*]] = llvm.mlir.constant(2.500000e-01 : f32)
+// CHECK-DAG: %[[SCALED:.*]] = llvm.fmul %[[Y]], %[[QUARTER]]
+// CHECK-DAG: %[[R:.*]] = nvvm.rcp.approx.ftz.f %[[SCALED]] : f32
+// CHECK-DAG: %[[L:.*]] = llvm.fmul %[[X]], %[[QUARTER]]
+// CHECK: llvm.fmul %[[L]], %[[R]] : f32
+  tile.func private @large_divisor(%x: f32, %y: f32) -> f32 {
+    %0 = arith.divf %x, %y {tessera.large_divisor} : f32
+    tile.return %0 : f32
+  }
+
 // CHECK-LABEL: llvm.func internal @quotients
 // CHECK-SAME: (%[[X:.*]]: f32, %[[H:.*]]: f16, %[[D:.*]]: f64)
 // CHECK: llvm.call_intrinsic "llvm.nvvm.div.full"(%[[X]], %[[X]])

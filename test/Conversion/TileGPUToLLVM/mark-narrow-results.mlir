@@ -166,6 +166,48 @@ module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target
 #row = #tilegpu.layout<32x1, lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]>
 #column = #tilegpu.layout<1x32, reg = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]]>
 module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+  // tanh in terms of a sigmoid: the error of exp is largest where the sum is least.
+  // CHECK-LABEL: @sigmoid
+  tile.func private @sigmoid(%x: tensor<32xf32, #line>) -> tensor<32xf32, #line> {
+    %one = arith.constant dense<1.0> : tensor<32xf32, #line>
+    %two = arith.constant dense<2.0> : tensor<32xf32, #line>
+    // CHECK: math.exp %{{.+}} {tilegpu.narrow_result}
+    %e = math.exp %x : tensor<32xf32, #line>
+    %d = arith.addf %e, %one : tensor<32xf32, #line>
+    // CHECK: arith.divf %{{.+}} {tessera.large_divisor}
+    %s = arith.divf %one, %d : tensor<32xf32, #line>
+    %t = arith.mulf %s, %two : tensor<32xf32, #line>
+    %y = arith.subf %t, %one : tensor<32xf32, #line>
+    tile.return %y : tensor<32xf32, #line>
+  }
+
+  // A small number is added to the sigmoid, or another quotient is made of exp, or the sigmoid is
+  // itself a result. Divisors that may be small.
+  // CHECK-LABEL: @sensitive
+  tile.func private @sensitive(%x: tensor<32xf32, #line>) -> (tensor<32xf32, #line>, tensor<32xf32, #line>, tensor<32xf32, #line>, tensor<32xf32, #line>) {
+    %one = arith.constant dense<1.0> : tensor<32xf32, #line>
+    %tenth = arith.constant dense<0.1> : tensor<32xf32, #line>
+    // CHECK: math.exp %{{[a-z0-9]+}} :
+    %e = math.exp %x : tensor<32xf32, #line>
+    %d = arith.addf %e, %one : tensor<32xf32, #line>
+    // CHECK: arith.divf %{{.+}} {tessera.large_divisor}
+    %s = arith.divf %one, %d : tensor<32xf32, #line>
+    %y = arith.addf %s, %tenth : tensor<32xf32, #line>
+    // CHECK: math.exp %{{[a-z0-9]+}} :
+    %e1 = math.exp %y : tensor<32xf32, #line>
+    %d1 = arith.addf %e1, %tenth : tensor<32xf32, #line>
+    // CHECK: arith.divf %{{[a-z0-9]+}}, %{{[a-z0-9]+}} :
+    %s1 = arith.divf %one, %d1 : tensor<32xf32, #line>
+    %y1 = arith.addf %s1, %one : tensor<32xf32, #line>
+    // CHECK: math.exp %{{[a-z0-9]+}} :
+    %e2 = math.exp %y1 : tensor<32xf32, #line>
+    %d2 = arith.addf %e2, %one : tensor<32xf32, #line>
+    %s2 = arith.divf %one, %d2 : tensor<32xf32, #line>
+    // CHECK: arith.divf %{{[a-z0-9]+}}, %{{[a-z0-9]+}} :
+    %s3 = arith.divf %one, %x : tensor<32xf32, #line>
+    tile.return %y, %y1, %s2, %s3 : tensor<32xf32, #line>, tensor<32xf32, #line>, tensor<32xf32, #line>, tensor<32xf32, #line>
+  }
+
   // CHECK-LABEL: @below_maximum
   tile.func private @below_maximum(%x: tensor<32xf32, #line>, %before: f32) -> tensor<32xf32, #line> {
     %m = tile.reduce(%x) {axis = 0 : i32} : (tensor<32xf32, #line>) -> f32 {

@@ -9,6 +9,7 @@
 #include "Fragments/BytePairs.h"
 #include "Patterns.h"
 #include "Plans/AccessPlan.h"
+#include "Plans/NarrowResults.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
@@ -417,10 +418,11 @@ struct DivFPattern : TilePattern<arith::DivFOp> {
       return success();
     }
     if (type.isF32()) {
-      Value quotient = op->hasAttr(kSharedDivisorAttr)
-                           ? divideByShared(thread, adaptor.getLhs(), adaptor.getRhs())
-                           : getHooks().emitFastDivide(thread, adaptor.getLhs(), adaptor.getRhs());
-      rewriter.replaceOp(op, quotient);
+      Value lhs = adaptor.getLhs(), rhs = adaptor.getRhs();
+      rewriter.replaceOp(op, op->hasAttr(kSharedDivisorAttr) ? divideByShared(thread, lhs, rhs)
+                             : op->hasAttr(kLargeDivisorAttr)
+                                 ? divideByLarge(thread, lhs, rhs)
+                                 : getHooks().emitFastDivide(thread, lhs, rhs));
       return success();
     }
     Value quotient =
@@ -431,6 +433,20 @@ struct DivFPattern : TilePattern<arith::DivFOp> {
   }
 
 private:
+  /// A divisor that is 1 or more: the reciprocal of a quarter is never denormal, which the
+  /// instruction would give as 0.
+  static Value divideByLarge(ThreadBuilder &thread, Value lhs, Value rhs) {
+    Value quarter = makeF32(thread, 0.25f);
+    Value reciprocal = thread.getHooks().emitFastFunction(
+        thread, FastFunction::Reciprocal, thread.create<LLVM::FMulOp>(rhs, quarter));
+    return thread.create<LLVM::FMulOp>(thread.create<LLVM::FMulOp>(lhs, quarter), reciprocal);
+  }
+
+  static Value makeF32(ThreadBuilder &thread, float value) {
+    OpBuilder &builder = thread.getBuilder();
+    return thread.create<LLVM::ConstantOp>(builder.getF32Type(), builder.getF32FloatAttr(value));
+  }
+
   /// The computation of that instruction, with the divisor's part in a form that is built once.
   /// Divisors whose reciprocal would not be normal are scaled, and dividends with them.
   static Value divideByShared(ThreadBuilder &thread, Value lhs, Value rhs) {
@@ -452,10 +468,7 @@ private:
   }
 
   static std::pair<Value, Value> buildReciprocal(ThreadBuilder &thread, Value rhs) {
-    Type f32 = rhs.getType();
-    auto number = [&](float value) -> Value {
-      return thread.create<LLVM::ConstantOp>(f32, thread.getBuilder().getF32FloatAttr(value));
-    };
+    auto number = [&](float value) { return makeF32(thread, value); };
     auto compare = [&](LLVM::FCmpPredicate predicate, float bound) -> Value {
       return thread.create<LLVM::FCmpOp>(predicate, thread.create<LLVM::FAbsOp>(rhs),
                                          number(bound));

@@ -16,7 +16,10 @@
 // rounding costs each term more.
 //
 // In gelu, x * 0.5 * (1 + erf(x / sqrt(2))), the sum 1 + erf is rounded to 16 bits. So an erf that
-// is exact for 1 + erf suffices.
+// is exact for 1 + erf suffices. A sigmoid in 2 / (1 + exp(-x)) - 1 is as insensitive: the error of
+// exp grows with |x|, and is weakened by x's distance from 0.
+//
+// A divisor such as 1 + exp(-x) is 1 or more. A quotient's handling of small divisors is left out.
 
 #include "Exchange/ScratchMemory.h"
 #include "Maxima.h"
@@ -86,8 +89,19 @@ struct Carried {
 /// Finds values that are never below 0. NaN counts as not below.
 class Signs {
 public:
-  bool isNonNegative(Value value) {
-    SmallVector<Value> worklist{value};
+  bool isNonNegative(Value value) { return hasReasons({value}); }
+
+  /// True for a sum of numbers that are not negative and a constant of 1 or more.
+  bool isAtLeastOne(Value value) {
+    while (value.getDefiningOp() && tile::movesOneTile(value.getDefiningOp()))
+      value = value.getDefiningOp()->getOperand(0);
+    auto sum = value.getDefiningOp<arith::AddFOp>();
+    return sum && ((getConstant(sum.getRhs()) >= 1 && isNonNegative(sum.getLhs())) ||
+                   (getConstant(sum.getLhs()) >= 1 && isNonNegative(sum.getRhs())));
+  }
+
+private:
+  static bool hasReasons(SmallVector<Value> worklist) {
     // A carried value is not negative if it starts so and each iteration keeps it so.
     llvm::SmallDenseSet<Value> seen;
     while (!worklist.empty()) {
@@ -99,7 +113,6 @@ public:
     return true;
   }
 
-private:
   /// Adds the values that must not be negative, so that `value` is not; false if no such are known.
   static bool addReasons(Value value, SmallVectorImpl<Value> &reasons) {
     if (getConstant(value) >= 0)
@@ -280,6 +293,35 @@ bool endsNarrowAboveZero(Value value, double scale = 1) {
   });
 }
 
+/// True if a number from 0 to `scale`, or that times a few constants, is added to half of its
+/// largest value at least, and nothing else.
+bool endsAtHalf(Value value, double scale, unsigned factors = 2) {
+  return llvm::all_of(value.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (!isa<arith::AddFOp, arith::SubFOp, arith::MulFOp>(user))
+      return false;
+    double other = std::abs(getConstant(getOther(use)));
+    return isa<arith::MulFOp>(user)
+               ? factors > 0 && endsAtHalf(user->getResult(0), scale * other, factors - 1)
+               : other >= scale / 2;
+  });
+}
+
+/// True if an exponential e is in constants / (1 + e) alone, which are added to half of the
+/// constants at least. With x = log(e) a relative error of |x| 2^-24 changes 1 / (1 + e) by a
+/// quarter of 2^-24 at most.
+bool endsInSigmoids(Value exp) {
+  return llvm::all_of(exp.getUses(), [](OpOperand &use) {
+    auto sum = dyn_cast<arith::AddFOp>(use.getOwner());
+    return sum && getConstant(getOther(use)) == 1 &&
+           llvm::all_of(sum->getUses(), [](OpOperand &use) {
+             auto quotient = dyn_cast<arith::DivFOp>(use.getOwner());
+             double scale = quotient ? std::abs(getConstant(quotient.getLhs())) : 0;
+             return use.getOperandNumber() == 1 && scale > 0 && endsAtHalf(quotient, scale);
+           });
+  });
+}
+
 struct TileGPUMarkNarrowResults
     : tessera::impl::TileGPUMarkNarrowResultsBase<TileGPUMarkNarrowResults> {
   void runOnOperation() final {
@@ -287,11 +329,15 @@ struct TileGPUMarkNarrowResults
       op->setAttr(name, UnitAttr::get(op->getContext()));
     };
     getOperation().walk([&](Operation *op) {
-      if (!isa<math::ExpOp, math::ErfOp>(op) || isDeterministic(op) ||
+      if (!isa<math::ExpOp, math::ErfOp, arith::DivFOp>(op) || isDeterministic(op) ||
           !getElementTypeOrSelf(op->getResult(0).getType()).isF32())
         return;
       Value result = op->getResult(0);
-      if (isa<math::ExpOp>(op) ? NarrowUses(result).areAll() : endsNarrowAboveZero(result))
+      if (isa<arith::DivFOp>(op)) {
+        if (Signs().isAtLeastOne(op->getOperand(1)))
+          mark(op, kLargeDivisorAttr);
+      } else if (isa<math::ExpOp>(op) ? NarrowUses(result).areAll() || endsInSigmoids(result)
+                                      : endsNarrowAboveZero(result))
         mark(op, kNarrowResultAttr);
       else if (isa<math::ExpOp>(op) && isBelowMaximum(op->getOperand(0)))
         mark(op, kBelowMaximumAttr);

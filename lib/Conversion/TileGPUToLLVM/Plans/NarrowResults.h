@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which functions need not be exact to the last bit of f32.
+// Which functions need not be exact to the last bit of f32, and which quotients have large
+// divisors.
 
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_PLANS_NARROWRESULTS_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_PLANS_NARROWRESULTS_H
@@ -17,6 +18,10 @@ inline constexpr llvm::StringLiteral kNarrowResultAttr =
 /// An attribute on exponentials of f32 without the one above: the argument is not positive, or by
 /// half an ulp of a maximum (Maxima.h).
 inline constexpr llvm::StringLiteral kBelowMaximumAttr = "tessera.below_maximum";
+
+/// An attribute on quotients of f32: the divisor is 1 or more, or NaN. So a quarter of it has a
+/// normal reciprocal.
+inline constexpr llvm::StringLiteral kLargeDivisorAttr = "tessera.large_divisor";
 
 } // namespace tessera
 
