@@ -13,7 +13,7 @@ tile.func @even(%p: !tile.ptr<i32>) {
   // CHECK-DAG: %[[C8:.+]] = arith.constant 8 : i32
   // CHECK: scf.for %[[I:.+]] = %[[C0]] to %[[C8]] step %[[C2]] : i32
   // CHECK:   tile.store %[[P]], %[[I]]
-  // CHECK:   %[[J:.+]] = arith.addi %[[I]], %[[C1]]
+  // CHECK:   %[[J:.+]] = arith.addi %[[I]], %[[C1]] overflow<nsw>
   // CHECK:   tile.store %[[P]], %[[J]]
   // CHECK: }
   // CHECK-NOT: tile.loop_unroll_factor

@@ -73,6 +73,9 @@ void UnrollLoopsPass::unroll(scf::ForOp loop, int64_t factor) {
   Value stride = bound.make<arith::SelectOp>(
       isCountable, bound.make<arith::MulIOp>(step, bound.constant(factor)), step);
 
+  // An index of the loop is within its bounds: addresses may be sums with a constant.
+  auto within =
+      loop.getUnsignedCmp() ? arith::IntegerOverflowFlags::nuw : arith::IntegerOverflowFlags::nsw;
   auto unrolled = scf::ForOp::create(builder, loc, lower, end, stride, loop.getInitArgs(),
                                      /*bodyBuilder=*/nullptr, loop.getUnsignedCmp());
   unrolled->setDiscardableAttrs(loop->getDiscardableAttrDictionary());
@@ -88,8 +91,8 @@ void UnrollLoopsPass::unroll(scf::ForOp loop, int64_t factor) {
       IRMapping mapping;
       Value index = unrolled.getInductionVar();
       if (copy != 0)
-        index =
-            bound.make<arith::AddIOp>(index, bound.make<arith::MulIOp>(step, bound.constant(copy)));
+        index = bound.make<arith::AddIOp>(
+            index, bound.make<arith::MulIOp>(step, bound.constant(copy), within), within);
       mapping.map(loop.getInductionVar(), index);
       mapping.map(loop.getRegionIterArgs(), carried);
       for (Operation &op : loop.getBody()->without_terminator())

@@ -389,7 +389,7 @@ def TileUnrollLoopsPass : Pass<"tile-unroll-loops", "::tessera::tile::FuncOp"> {
     %c2 = arith.constant 2 : i32
     scf.for %i = %c0 to %c8 step ... : i32 {
       tile.store %p, %i : !tile.ptr<i32>
-      %j = arith.addi %i, %c1 : i32
+      %j = arith.addi %i, %c1 overflow<nsw> : i32
       tile.store %p, %j : !tile.ptr<i32>
     }
     ```
