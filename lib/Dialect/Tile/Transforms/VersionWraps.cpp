@@ -4,10 +4,10 @@
 // programs at the edge wrap; all others pay for the possibility with a gather in place of a load,
 // and with divisions. A comparison of scalars distinguishes the two.
 
+#include "BlockVersions.h"
 #include "tessera/Analysis/Access/Access.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -41,31 +41,13 @@ struct VersionWrapsPass : public tessera::tile::impl::TileVersionWrapsPassBase<V
   void runOnOperation() final;
   void collectCandidates(SetVector<RemIntOp> &candidates);
   std::optional<VersionedWrap> matchWrap(RemIntOp rem, AccessAnalysis &access);
-  void version(Block *block, ArrayRef<VersionedWrap> wraps);
+  void version(ArrayRef<VersionedWrap> wraps);
 };
 
 /// The scalar of which a tile is the splat.
 Value getSplatSource(Value tile) {
   auto splat = tile.getDefiningOp<SplatOp>();
   return splat ? splat.getSource() : Value();
-}
-
-/// True if a scalar can be computed before an op of its block.
-bool canHoist(Value value, Operation *before) {
-  Operation *op = value.getDefiningOp();
-  if (!op || op->getBlock() != before->getBlock() || op->isBeforeInBlock(before))
-    return true;
-  return op != before && isPure(op) && op->getNumRegions() == 0 &&
-         llvm::all_of(op->getOperands(), [&](Value operand) { return canHoist(operand, before); });
-}
-
-void hoist(Value value, Operation *before) {
-  Operation *op = value.getDefiningOp();
-  if (!op || op->getBlock() != before->getBlock() || op->isBeforeInBlock(before))
-    return;
-  for (Value operand : op->getOperands())
-    hoist(operand, before);
-  op->moveBefore(before);
 }
 
 } // namespace
@@ -120,9 +102,8 @@ std::optional<VersionedWrap> VersionWrapsPass::matchWrap(RemIntOp rem, AccessAna
 }
 
 /// Two versions of everything from the first of the remainders on.
-void VersionWrapsPass::version(Block *block, ArrayRef<VersionedWrap> wraps) {
+void VersionWrapsPass::version(ArrayRef<VersionedWrap> wraps) {
   Operation *first = wraps.front().rem;
-  Operation *terminator = block->getTerminator();
   OpBuilder builder(first);
   Location loc = first->getLoc();
 
@@ -168,31 +149,7 @@ void VersionWrapsPass::version(Block *block, ArrayRef<VersionedWrap> wraps) {
     mapping.map(wrap.rem.getResult(), arith::AddIOp::create(builder, loc, splat, steps));
   }
 
-  // The values that the rest of the block yields to the enclosing op.
-  SmallVector<Value> yielded;
-  for (Value operand : terminator->getOperands())
-    if (Operation *op = operand.getDefiningOp())
-      if (op->getBlock() == block && !op->isBeforeInBlock(first))
-        yielded.push_back(operand);
-  auto ifOp = scf::IfOp::create(builder, loc, ValueRange(yielded).getTypes(), condition,
-                                /*addThenBlock=*/true, /*addElseBlock=*/true);
-  Block *straight = ifOp.thenBlock(), *wrapped = ifOp.elseBlock();
-  for (Block *version : {straight, wrapped})
-    if (!version->empty())
-      version->back().erase();
-  builder.setInsertionPointToEnd(straight);
-  for (Operation &op : llvm::make_range(first->getIterator(), terminator->getIterator()))
-    if (!mapping.contains(&op) && !(isa<RemIntOp>(op) && mapping.contains(op.getResult(0))))
-      builder.clone(op, mapping);
-  SmallVector<Value> mapped = llvm::to_vector(
-      llvm::map_range(yielded, [&](Value value) { return mapping.lookupOrDefault(value); }));
-  scf::YieldOp::create(builder, loc, mapped);
-  wrapped->getOperations().splice(wrapped->end(), block->getOperations(), first->getIterator(),
-                                  terminator->getIterator());
-  builder.setInsertionPointToEnd(wrapped);
-  scf::YieldOp::create(builder, loc, yielded);
-  for (auto [value, result] : llvm::zip_equal(yielded, ifOp.getResults()))
-    terminator->replaceUsesOfWith(value, result);
+  versionFrom(first, condition, mapping);
 }
 
 void VersionWrapsPass::runOnOperation() {
@@ -221,16 +178,12 @@ void VersionWrapsPass::runOnOperation() {
   llvm::sort(wraps, [](VersionedWrap a, VersionedWrap b) {
     return a.rem != b.rem && a.rem->isBeforeInBlock(b.rem);
   });
-  // The test stands before the first remainder, and no tile crosses the end of a version:
-  // it would have to be in memory.
+  // The test stands before the first remainder.
   Operation *first = wraps.front().rem;
-  bool isPossible = llvm::all_of(wraps, [&](VersionedWrap wrap) {
-    return canHoist(wrap.extent, first) && (!wrap.start || canHoist(wrap.start, first));
-  });
-  for (Value operand : block->getTerminator()->getOperands())
-    if (Operation *op = operand.getDefiningOp())
-      isPossible &= !isa<RankedTensorType>(operand.getType()) || op->getBlock() != block ||
-                    op->isBeforeInBlock(first);
+  bool isPossible =
+      canVersionFrom(first) && llvm::all_of(wraps, [&](VersionedWrap wrap) {
+        return canHoist(wrap.extent, first) && (!wrap.start || canHoist(wrap.start, first));
+      });
   if (isPossible)
-    version(block, wraps);
+    version(wraps);
 }
