@@ -49,6 +49,7 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
   // several iterations are in flight.
   kernels.addPass(tile::createTilePredicateLoadsPass());
   kernels.addPass(tile::createTileLoopInvariantCodeMotionPass());
+  kernels.addPass(tile::createTileVersionAddressesPass());
   kernels.addPass(createCanonicalizerPass());
 
   // Only the user's arithmetic may be contracted, not that of lowerings. With `deterministic`,

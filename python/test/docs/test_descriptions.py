@@ -105,6 +105,7 @@ KERNELS = {"TileCheckAccessesPass"}
 # of it, with dots for the rest.
 WHOLE = {
     "TilePairIterationsPass": "Dialect/Tile/pair-iterations",
+    "TileVersionAddressesPass": "Dialect/Tile/version-addresses",
     "TileGPUPipelinePass": "Dialect/TileGPU/tilegpu-pipeline",
     "TileGPUExpandSchedulePass": "Dialect/TileGPU/tilegpu-expand-schedule",
     "TileGPUWarpSpecializePass": "Dialect/TileGPU/tilegpu-warp-specialize",

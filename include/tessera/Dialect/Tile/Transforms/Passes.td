@@ -609,6 +609,47 @@ def TileVersionWrapsPass : Pass<"tile-version-wraps", "::tessera::tile::FuncOp">
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
 }
 
+def TileVersionAddressesPass : Pass<"tile-version-addresses", "::tessera::tile::FuncOp"> {
+  let summary = "Version code by whether loaded addresses are aligned and tiles whole";
+  let description = [{
+    A kernel over a list of tensors loads their addresses and extents. Everything from the first
+    tile on gets two versions, selected by comparisons of scalars: in one, addresses are multiples
+    of 16 bytes and masks hold everywhere. Code with dots, or of more than 200 ops, stays as it is.
+
+    ```mlir
+    %p = tile.int_to_ptr %a : i64 -> !tile.ptr<f32>
+    ...
+    %m = arith.cmpi slt, %x, %ns : tensor<64xi32>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+    %pi = tile.addptr %ps, %x : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %v = tile.load %pi, %m : tensor<64x!tile.ptr<f32>>
+    ```
+    becomes
+    ```mlir
+    %known = tile.hint %p {divisibility = array<i64: 16>} : !tile.ptr<f32>
+    ...
+    %aligned = arith.cmpi eq, %low, %none : i64
+    ...
+    %long = arith.cmpi sge, %n, %length : i32
+    ...
+    scf.if %all {
+      ...
+      %ps = tile.splat %known : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+      ...
+      %v = tile.load %pi, %true : tensor<64x!tile.ptr<f32>>
+      ...
+    } else {
+      ...
+      %m = arith.cmpi slt, %x, %ns : tensor<64xi32>
+      ...
+      %w = tile.load %qi, %m : tensor<64x!tile.ptr<f32>>
+      ...
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def TileAllowContractionPass : Pass<"tile-allow-contraction", "::tessera::tile::FuncOp"> {
   let summary = "Allow fused multiply-adds in the user's arithmetic";
   let description = [{

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Kernels over lists of tensors load the tensors' addresses. Nothing is known of these, so that
+// each element takes an access of its own, although most arrays begin at multiples of 16 bytes. And
+// a mask that a loaded extent bounds may end anywhere, although most programs have whole tiles.
+// Comparisons of scalars tell the programs for which both hold.
+
+#include "BlockVersions.h"
+#include "tessera/Analysis/Access/Access.h"
+#include "tessera/Dialect/Tile/Transforms/Passes.h"
+
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace tessera::tile {
+#define GEN_PASS_DEF_TILEVERSIONADDRESSESPASS
+#include "tessera/Dialect/Tile/Transforms/Passes.h.inc"
+} // namespace tessera::tile
+
+using namespace mlir;
+using namespace tessera;
+using namespace tessera::tile;
+
+namespace {
+
+/// What one access moves, and so what an address is a multiple of.
+constexpr int64_t kVectorBytes = 16;
+
+/// x < limit, where x is start + range(from, from + length).
+struct Bound {
+  arith::CmpIOp compare;
+  Value start; ///< a scalar; none for 0
+  int64_t end; ///< from + length
+  Value limit;
+};
+
+/// An access by a loaded address that would move more at once if the two conditions held.
+struct SlowAccess {
+  Operation *op;
+  Value start;
+  SmallVector<Bound, 1> bounds;
+
+  Block *getBlock() const { return Value(start).getParentBlock(); }
+};
+
+struct VersionAddressesPass
+    : public tessera::tile::impl::TileVersionAddressesPassBase<VersionAddressesPass> {
+  void runOnOperation() final;
+  std::optional<SlowAccess> match(Operation *op, AccessAnalysis &access);
+  void version(Operation *first, ArrayRef<SlowAccess> accesses);
+};
+
+/// The scalar pointer that all elements of a tile of pointers are counted from; null if there is
+/// none, or if a multiple of 16 bytes there does not make runs of so many bytes begin at such.
+Value getStart(Value pointers, unsigned dim, int64_t elementBytes, AccessAnalysis &access) {
+  while (Operation *op = pointers.getDefiningOp()) {
+    if (auto splat = dyn_cast<SplatOp>(op))
+      return splat.getSource();
+    if (auto add = dyn_cast<AddPtrOp>(op)) {
+      auto type = dyn_cast<RankedTensorType>(add.getOffset().getType());
+      const AccessForm &offset = access.getForm(add.getOffset());
+      // A dimension that the offset does not have yet, or will not have, has one element.
+      int64_t multiple = type && dim < offset.runDivisibility.size() ? offset.runDivisibility[dim]
+                                                                     : offset.divisibility;
+      if (multiple % (kVectorBytes / elementBytes) != 0)
+        return {};
+      pointers = add.getPtr();
+    } else if (isa<BroadcastOp>(op)) {
+      pointers = op->getOperand(0);
+    } else if (auto expand = dyn_cast<ExpandDimsOp>(op)) {
+      if (expand.getAxis() == dim)
+        return {};
+      dim -= expand.getAxis() < dim;
+      pointers = op->getOperand(0);
+    } else {
+      return {};
+    }
+  }
+  return {};
+}
+
+bool isLoadedAddress(Value scalar) {
+  while (auto add = scalar.getDefiningOp<AddPtrOp>())
+    scalar = add.getPtr();
+  return scalar.getDefiningOp<IntToPtrOp>() != nullptr;
+}
+
+Value getSplatSource(Value tile) {
+  auto splat = tile.getDefiningOp<SplatOp>();
+  return splat ? splat.getSource() : Value();
+}
+
+std::optional<Bound> matchBound(arith::CmpIOp compare) {
+  Value index = compare.getLhs(), limit = compare.getRhs();
+  if (compare.getPredicate() == arith::CmpIPredicate::sgt)
+    std::swap(index, limit);
+  else if (compare.getPredicate() != arith::CmpIPredicate::slt)
+    return std::nullopt;
+  Bound bound{compare, {}, 0, getSplatSource(limit)};
+  while (isa_and_nonnull<ExpandDimsOp, BroadcastOp>(index.getDefiningOp()))
+    index = index.getDefiningOp()->getOperand(0);
+  if (auto sum = index.getDefiningOp<arith::AddIOp>()) {
+    bound.start = getSplatSource(sum.getLhs());
+    index = sum.getRhs();
+    if (!bound.start) {
+      bound.start = getSplatSource(sum.getRhs());
+      index = sum.getLhs();
+    }
+    if (!bound.start)
+      return std::nullopt;
+  }
+  // The range is positive, and so the same in more bits.
+  if (isa_and_nonnull<arith::ExtSIOp, arith::ExtUIOp>(index.getDefiningOp()))
+    index = index.getDefiningOp()->getOperand(0);
+  auto range = index.getDefiningOp<RangeOp>();
+  if (!bound.limit || !range || static_cast<int32_t>(range.getStart()) < 0 ||
+      static_cast<int32_t>(range.getEnd()) <= 0)
+    return std::nullopt;
+  bound.end = static_cast<int32_t>(range.getEnd());
+  return bound;
+}
+
+/// The comparisons that a mask is true for, if they are; false if it has other parts that vary
+/// within a vector.
+bool collectBounds(Value mask, unsigned dim, int64_t count, AccessAnalysis &access,
+                   SmallVectorImpl<Bound> &bounds) {
+  if (access.getMaskWithin(mask, dim, count) == MaskWithin::Whole)
+    return true;
+  if (auto both = mask.getDefiningOp<arith::AndIOp>())
+    return collectBounds(both.getLhs(), dim, count, access, bounds) &&
+           collectBounds(both.getRhs(), dim, count, access, bounds);
+  if (isa_and_nonnull<BroadcastOp>(mask.getDefiningOp()))
+    return collectBounds(mask.getDefiningOp()->getOperand(0), dim, count, access, bounds);
+  if (auto expand = mask.getDefiningOp<ExpandDimsOp>())
+    return expand.getAxis() != dim &&
+           collectBounds(expand->getOperand(0), dim - (expand.getAxis() < dim), count, access,
+                         bounds);
+  auto compare = mask.getDefiningOp<arith::CmpIOp>();
+  std::optional<Bound> bound = compare ? matchBound(compare) : std::nullopt;
+  if (bound)
+    bounds.push_back(*bound);
+  return bound.has_value();
+}
+
+/// True if ops are few enough for there to be two of each, and dots are not among them: their
+/// schedules are most of the code, and of what compiling takes.
+bool isSmall(Operation *first) {
+  constexpr unsigned kMaxOps = 200;
+  unsigned count = 0;
+  Block *block = first->getBlock();
+  for (Operation &op : llvm::make_range(first->getIterator(), block->end()))
+    if (op.walk([&](Operation *inner) {
+            return isa<DotOp, DotScaledOp>(inner) || ++count > kMaxOps ? WalkResult::interrupt()
+                                                                       : WalkResult::advance();
+          }).wasInterrupted())
+      return false;
+  return true;
+}
+
+bool hasTiles(Operation &op) {
+  auto isTile = [](Type type) { return isa<RankedTensorType>(type); };
+  return llvm::any_of(op.getOperandTypes(), isTile) || llvm::any_of(op.getResultTypes(), isTile);
+}
+
+} // namespace
+
+std::optional<SlowAccess> VersionAddressesPass::match(Operation *op, AccessAnalysis &access) {
+  Value pointers, mask;
+  if (auto load = dyn_cast<LoadOp>(op)) {
+    pointers = load.getPtr();
+    mask = load.getMask();
+  } else if (auto store = dyn_cast<StoreOp>(op)) {
+    pointers = store.getPtr();
+    mask = store.getMask();
+  }
+  auto type = pointers ? dyn_cast<RankedTensorType>(pointers.getType()) : RankedTensorType();
+  if (!type)
+    return std::nullopt;
+  int64_t bytes = cast<PointerType>(type.getElementType()).getPointeeBytes();
+  for (unsigned dim = 0; dim < type.getRank(); ++dim) {
+    AccessRun run = access.getRun(pointers, dim, Promises::Believed);
+    if (bytes >= kVectorBytes || run.neighbours * bytes < kVectorBytes ||
+        run.alignment % kVectorBytes == 0)
+      continue;
+    SlowAccess slow{op, getStart(pointers, dim, bytes, access), {}};
+    if (slow.start && isLoadedAddress(slow.start) &&
+        (!mask || collectBounds(mask, dim, kVectorBytes / bytes, access, slow.bounds)))
+      return slow;
+  }
+  return std::nullopt;
+}
+
+/// In the first version all these addresses are multiples, and all bounds hold.
+void VersionAddressesPass::version(Operation *first, ArrayRef<SlowAccess> accesses) {
+  OpBuilder builder(first);
+  Location loc = first->getLoc();
+  Value bits, condition;
+  IRMapping mapping;
+  auto require = [&](Value part) {
+    condition = condition ? Value(arith::AndIOp::create(builder, loc, condition, part)) : part;
+  };
+  for (const SlowAccess &access : accesses) {
+    if (mapping.contains(access.start))
+      continue;
+    hoist(access.start, first);
+    Value address = PtrToIntOp::create(builder, loc, builder.getI64Type(), access.start);
+    bits = bits ? Value(arith::OrIOp::create(builder, loc, bits, address)) : address;
+    auto hint =
+        HintOp::create(builder, loc, access.start, builder.getDenseI64ArrayAttr({kVectorBytes}),
+                       DenseI64ArrayAttr(), DenseI64ArrayAttr());
+    mapping.map(access.start, hint.getResult());
+  }
+  auto constant = [&](Type type, int64_t value) -> Value {
+    return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, value));
+  };
+  Type i64 = builder.getI64Type();
+  Value low = arith::AndIOp::create(builder, loc, bits, constant(i64, kVectorBytes - 1));
+  require(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, low, constant(i64, 0)));
+  for (const SlowAccess &access : accesses)
+    for (Bound bound : access.bounds) {
+      if (mapping.contains(bound.compare.getResult()))
+        continue;
+      hoist(bound.limit, first);
+      // limit >= end and start <= limit - end, where nothing wraps
+      Type type = bound.limit.getType();
+      Value end = constant(type, bound.end);
+      require(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, bound.limit, end));
+      if (bound.start) {
+        hoist(bound.start, first);
+        Value room = arith::SubIOp::create(builder, loc, bound.limit, end);
+        require(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, bound.start, room));
+      }
+      auto mask = cast<ShapedType>(bound.compare.getType());
+      Value all = arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(mask, true));
+      mapping.map(bound.compare.getResult(), all);
+    }
+  versionFrom(first, condition, mapping);
+}
+
+void VersionAddressesPass::runOnOperation() {
+  AccessAnalysis access;
+  SmallVector<SlowAccess> accesses;
+  getOperation()->walk([&](Operation *op) {
+    if (std::optional<SlowAccess> slow = match(op, access))
+      accesses.push_back(*slow);
+  });
+  // Versions of the first block with such addresses: versions within versions would be too many.
+  llvm::SetVector<Block *> blocks;
+  for (const SlowAccess &slow : accesses)
+    blocks.insert(slow.getBlock());
+  for (Block *block : blocks) {
+    auto first = llvm::find_if(block->without_terminator(), hasTiles);
+    if (first == block->without_terminator().end() || !canVersionFrom(&*first) || !isSmall(&*first))
+      continue;
+    // Scalars are loaded ahead of all accesses if nothing is written in between.
+    auto canMove = [&](Value value) {
+      Operation *op = value ? value.getDefiningOp() : nullptr;
+      if (!op || op->getBlock() != block || op->isBeforeInBlock(&*first))
+        return true;
+      auto isReader = [](Operation &passed) {
+        return isa<LoadOp>(passed) || isMemoryEffectFree(&passed);
+      };
+      return canHoist(value, &*first,
+                      llvm::all_of(llvm::make_range(first, op->getIterator()), isReader));
+    };
+    SmallVector<SlowAccess> possible;
+    for (const SlowAccess &slow : accesses)
+      if (slow.getBlock() == block && canMove(slow.start) &&
+          llvm::all_of(slow.bounds, [&](Bound bound) {
+            return canMove(bound.limit) && canMove(bound.start) &&
+                   bound.compare->getBlock() == block && !bound.compare->isBeforeInBlock(&*first);
+          }))
+        possible.push_back(slow);
+    if (possible.empty())
+      continue;
+    version(&*first, possible);
+    return;
+  }
+}
