@@ -20,6 +20,27 @@ module attributes {tilegpu.num_warps = 1 : i32} {
 
 // f32 quotients are off by 2 ulp unless asked otherwise; f16 ones are computed in f32.
 
+// Two halves of a word are added at once, whatever the other operand is; single ones are not.
+
+// CHECK-LABEL: llvm.func internal @halves
+// CHECK-SAME: (%[[P:.*]]: !llvm.ptr<1>, %[[X0:[a-z0-9]+]]: f16, %[[X1:[a-z0-9]+]]: f16
+// CHECK: %[[WORD:.*]] = llvm.load %{{.*}} -> vector<2xf16>
+// CHECK: %[[X:.*]] = llvm.insertelement %[[X0]], %{{.*}} : vector<2xf16>
+// CHECK: %[[XS:.*]] = llvm.insertelement %[[X1]], %[[X]][{{.*}}] : vector<2xf16>
+// CHECK: %[[SUM:.*]] = llvm.fadd %[[WORD]], %[[XS]] {fastmathFlags = #llvm.fastmath<contract>} : vector<2xf16>
+// CHECK: llvm.fmul %[[SUM]], %[[SUM]] : vector<2xf16>
+// CHECK: llvm.fsub %[[X0]], %[[X0]] : f16
+  tile.func private @halves(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %x: tensor<64xf16, #l>) -> (tensor<64xf16, #l>, tensor<64xf16, #l>) {
+    %r = tile.range 0 to 64 : tensor<64xi32, #l>
+    %s = tile.splat %p : !tile.ptr<f16> -> tensor<64x!tile.ptr<f16>, #l>
+    %a = tile.addptr %s, %r : tensor<64x!tile.ptr<f16>, #l>, tensor<64xi32, #l>
+    %v = tile.load %a : tensor<64x!tile.ptr<f16>, #l>
+    %0 = arith.addf %v, %x fastmath<contract> : tensor<64xf16, #l>
+    %1 = arith.mulf %0, %0 : tensor<64xf16, #l>
+    %2 = arith.subf %x, %x : tensor<64xf16, #l>
+    tile.return %1, %2 : tensor<64xf16, #l>, tensor<64xf16, #l>
+  }
+
 // A divisor of 1 or more needs no case for small ones.
 
 // CHECK-LABEL: llvm.func internal @large_divisor

@@ -11,6 +11,7 @@
 #include "Plans/AccessPlan.h"
 #include "Plans/NarrowResults.h"
 
+#include "mlir/Conversion/ArithCommon/AttrToLLVMConverter.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -194,9 +195,9 @@ template <typename SourceOp> struct IntToBF16Pattern : TilePattern<SourceOp> {
   }
 };
 
-/// The 32-bit word that a 16-bit value was extracted from, and true if it was the upper half; null
-/// if there is no such word.
-std::pair<Value, bool> findWord(ThreadBuilder &thread, Value half) {
+/// The pair of 16-bit values that one was extracted from, and true if it was the upper one; null
+/// if there is no such pair.
+std::pair<Value, bool> findHalf(Value half) {
   while (auto cast = half.getDefiningOp<LLVM::BitcastOp>())
     half = cast.getArg();
   auto extract = half.getDefiningOp<LLVM::ExtractElementOp>();
@@ -204,7 +205,7 @@ std::pair<Value, bool> findWord(ThreadBuilder &thread, Value half) {
   if (!extract || extract.getVector().getType().getNumElements() != 2 ||
       !matchPattern(extract.getPosition(), m_Constant(&index)))
     return {};
-  return {thread.bitcast(extract.getVector(), thread.intType(32)), index.getValue().isOne()};
+  return {extract.getVector(), index.getValue().isOne()};
 }
 
 /// A bf16 is the upper half of an f32. The upper one of two in a register is widened by an `and`;
@@ -218,9 +219,10 @@ struct WidenBF16Pattern : TilePattern<arith::ExtFOp> {
     if (!source.getType().isBF16() || !op.getType().isF32())
       return failure();
     ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
-    auto [word, isUpper] = findWord(thread, source);
-    if (!word)
+    auto [pair, isUpper] = findHalf(source);
+    if (!pair)
       return failure();
+    Value word = thread.bitcast(pair, thread.intType(32));
     Value bits = isUpper ? thread.bitAnd(word, 0xffff0000) : thread.shl(word, 16);
     rewriter.replaceOp(op, thread.bitcast(bits, rewriter.getF32Type()));
     return success();
@@ -393,6 +395,56 @@ struct NarrowCarriedTilePattern : TilePattern<tile::FpToFpOp> {
                                                     source[distinct[i + 1]], source[distinct[i]]);
       for (size_t half : {0, 1})
         results[distinct[i + half]] = thread.create<LLVM::ExtractElementOp>(pair, thread.i32(half));
+    }
+    for (auto [result, representative] : llvm::zip_equal(results, representatives))
+      result = results[representative];
+    rewriter.replaceOpWithMultiple(op, {results});
+    return success();
+  }
+};
+
+/// Sums and products of 16-bit floats, two at a time where both are halves of one word, as a vector
+/// access moves them. ptxas pairs single ones, too, but swaps the halves before and after.
+template <typename SourceOp, typename TargetOp>
+struct PairsOfHalvesPattern : TilePattern<SourceOp> {
+  PairsOfHalvesPattern(const TileGPUTypeConverter &converter)
+      : TilePattern<SourceOp>(converter, /*benefit=*/11) {}
+
+  LogicalResult matchAndRewrite(SourceOp op,
+                                typename TilePattern<SourceOp>::OneToNOpAdaptor adaptor,
+                                ConversionPatternRewriter &rewriter) const override {
+    auto type = dyn_cast<RankedTensorType>(op.getType());
+    if (!type || !(type.getElementType().isF16() ||
+                   (type.getElementType().isBF16() && this->getMachine().hasBF16Arithmetic)))
+      return failure();
+    ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
+    ValueRange lhs = adaptor.getLhs(), rhs = adaptor.getRhs();
+    SmallVector<int64_t> representatives = getRepresentatives(op, type);
+    SmallVector<int64_t> distinct = getDistinct(representatives);
+    auto isWord = [&](ValueRange registers, size_t i) {
+      auto [lower, isUpper] = findHalf(registers[distinct[i]]);
+      auto [upper, isUpperToo] = findHalf(registers[distinct[i + 1]]);
+      return lower && lower == upper && !isUpper && isUpperToo;
+    };
+    for (size_t i = 0; i < distinct.size(); i += 2)
+      if (i + 1 == distinct.size() || !(isWord(lhs, i) || isWord(rhs, i)))
+        return failure();
+    VectorType pair = VectorType::get({2}, type.getElementType());
+    auto join = [&](ValueRange registers, size_t i) -> Value {
+      if (isWord(registers, i))
+        return thread.bitcast(findHalf(registers[distinct[i]]).first, pair);
+      Value result = thread.create<LLVM::PoisonOp>(pair);
+      for (size_t half : {0, 1})
+        result = thread.create<LLVM::InsertElementOp>(result, registers[distinct[i + half]],
+                                                      thread.i32(half));
+      return result;
+    };
+    LLVM::FastmathFlags flags = arith::convertArithFastMathFlagsToLLVM(op.getFastmath());
+    SmallVector<Value> results(representatives.size());
+    for (size_t i = 0; i < distinct.size(); i += 2) {
+      Value both = TargetOp::create(rewriter, op.getLoc(), join(lhs, i), join(rhs, i), flags);
+      for (size_t half : {0, 1})
+        results[distinct[i + half]] = thread.create<LLVM::ExtractElementOp>(both, thread.i32(half));
     }
     for (auto [result, representative] : llvm::zip_equal(results, representatives))
       result = results[representative];
@@ -594,9 +646,11 @@ struct MapElementwisePattern : TilePattern<tile::MapElementwiseOp> {
 void tessera::populateElementwisePatterns(const TileGPUTypeConverter &converter,
                                           RewritePatternSet &patterns) {
   patterns.add<TakeApart, Float8Pattern, TotalArithPattern>(converter);
-  patterns
-      .add<WideShiftPattern, FpToIntPattern, NarrowToFloat8Pattern, NarrowTileToFloat8Pattern,
-           NarrowCarriedTilePattern, WidenBF16Pattern, IntToBF16Pattern<arith::SIToFPOp>,
-           IntToBF16Pattern<arith::UIToFPOp>, DivFPattern, PreciseDivPattern, PreciseSqrtPattern,
-           BitcastPattern, ArithBitcastPattern, SelectPattern, MapElementwisePattern>(converter);
+  patterns.add<WideShiftPattern, FpToIntPattern, NarrowToFloat8Pattern, NarrowTileToFloat8Pattern,
+               NarrowCarriedTilePattern, PairsOfHalvesPattern<arith::AddFOp, LLVM::FAddOp>,
+               PairsOfHalvesPattern<arith::SubFOp, LLVM::FSubOp>,
+               PairsOfHalvesPattern<arith::MulFOp, LLVM::FMulOp>, WidenBF16Pattern,
+               IntToBF16Pattern<arith::SIToFPOp>, IntToBF16Pattern<arith::UIToFPOp>, DivFPattern,
+               PreciseDivPattern, PreciseSqrtPattern, BitcastPattern, ArithBitcastPattern,
+               SelectPattern, MapElementwisePattern>(converter);
 }
