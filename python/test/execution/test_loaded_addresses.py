@@ -30,7 +30,7 @@ MASKS = {
 }  # fmt: skip
 
 
-SIZES = [1, 300, 256, 0, 130]
+SIZES = [1, 300, 256, 0, 130, 20]
 
 
 @pytest.mark.parametrize("spelling", MASKS)
@@ -58,7 +58,7 @@ def test_results_of_any_alignment(run, rng, spelling):
 @pytest.mark.parametrize("spelling", MASKS)
 def test_aligned_arrays_have_vectors(spelling):
     compiled = tessera.compile(
-        make_kernel(KERNEL.format(mask=MASKS[spelling])), "*i64:16, *i32:16, *i32:16, *fp32, 5, 512",
+        make_kernel(KERNEL.format(mask=MASKS[spelling])), "*i64:16, *i32:16, *i32:16, *fp32, 6, 512",
         target="sm_90a", num_warps=4,
     )  # fmt: skip
     ptx = compiled.asm["ptx"]

@@ -21,8 +21,16 @@ tile.func @list(%addresses: !tile.ptr<i64>, %n: i32) {
   // CHECK: %[[LONG:.+]] = arith.cmpi sge, %[[N]], %[[C64:.+]] :
   // CHECK: %[[ROOM:.+]] = arith.subi %[[N]], %[[C64]]
   // CHECK: %[[FITS:.+]] = arith.cmpi sle, %{{.+}}, %[[ROOM]]
-  // CHECK: scf.if
-  // CHECK-NOT: arith.cmpi
+  // CHECK: %[[WHOLE:.+]] = arith.andi %[[LONG]], %[[FITS]]
+  // CHECK: %[[REST:.+]] = arith.andi %[[N]], %c3_i32
+  // CHECK: %[[EVEN:.+]] = arith.cmpi eq, %[[REST]], %c0_i32
+  // CHECK: %[[EITHER:.+]] = arith.ori %[[EVEN]], %[[WHOLE]]
+  // CHECK: %[[ALL:.+]] = arith.andi %[[ALIGNED]], %[[EITHER]]
+  // CHECK: %[[MULTIPLE:.+]] = arith.andi %[[N]], %c-4_i32
+  // CHECK: %[[LIMIT:.+]] = tile.hint %[[MULTIPLE]] {divisibility = array<i64: 4>}
+  // CHECK: scf.if %[[ALL]] {
+  // CHECK: %[[LIMITS:.+]] = tile.splat %[[LIMIT]]
+  // CHECK: arith.cmpi slt, %{{.+}}, %[[LIMITS]]
   // CHECK: tile.splat %[[PA]]
   // CHECK: tile.splat %[[QA]]
   // CHECK: } else {

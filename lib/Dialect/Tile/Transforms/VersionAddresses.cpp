@@ -10,6 +10,7 @@
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/IR/Matchers.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace tessera::tile {
@@ -32,6 +33,8 @@ struct Bound {
   Value start; ///< a scalar; none for 0
   int64_t end; ///< from + length
   Value limit;
+  /// The elements of one access, which divide start + from and the length.
+  int64_t ofAccess;
 };
 
 /// An access by a loaded address that would move more at once if the two conditions held.
@@ -90,13 +93,17 @@ Value getSplatSource(Value tile) {
   return splat ? splat.getSource() : Value();
 }
 
-std::optional<Bound> matchBound(arith::CmpIOp compare) {
+std::optional<Bound> matchBound(arith::CmpIOp compare, unsigned dim, int64_t ofAccess,
+                                AccessAnalysis &access) {
   Value index = compare.getLhs(), limit = compare.getRhs();
   if (compare.getPredicate() == arith::CmpIPredicate::sgt)
     std::swap(index, limit);
   else if (compare.getPredicate() != arith::CmpIPredicate::slt)
     return std::nullopt;
-  Bound bound{compare, {}, 0, getSplatSource(limit)};
+  const AccessForm &form = access.getExactForm(index);
+  if (form.runDivisibility[dim] % ofAccess != 0 || form.contiguity[dim] % ofAccess != 0)
+    return std::nullopt;
+  Bound bound{compare, {}, 0, getSplatSource(limit), ofAccess};
   while (isa_and_nonnull<ExpandDimsOp, BroadcastOp>(index.getDefiningOp()))
     index = index.getDefiningOp()->getOperand(0);
   if (auto sum = index.getDefiningOp<arith::AddIOp>()) {
@@ -120,8 +127,8 @@ std::optional<Bound> matchBound(arith::CmpIOp compare) {
   return bound;
 }
 
-/// The comparisons that a mask is true for, if they are; false if it has other parts that vary
-/// within a vector.
+/// The comparisons of which a mask is made; false if it has other parts that vary within `count`
+/// elements.
 bool collectBounds(Value mask, unsigned dim, int64_t count, AccessAnalysis &access,
                    SmallVectorImpl<Bound> &bounds) {
   if (access.getMaskWithin(mask, dim, count) == MaskWithin::Whole)
@@ -136,7 +143,7 @@ bool collectBounds(Value mask, unsigned dim, int64_t count, AccessAnalysis &acce
            collectBounds(expand->getOperand(0), dim - (expand.getAxis() < dim), count, access,
                          bounds);
   auto compare = mask.getDefiningOp<arith::CmpIOp>();
-  std::optional<Bound> bound = compare ? matchBound(compare) : std::nullopt;
+  std::optional<Bound> bound = compare ? matchBound(compare, dim, count, access) : std::nullopt;
   if (bound)
     bounds.push_back(*bound);
   return bound.has_value();
@@ -190,51 +197,74 @@ std::optional<SlowAccess> VersionAddressesPass::match(Operation *op, AccessAnaly
   return std::nullopt;
 }
 
-/// In the first version all these addresses are multiples, and all bounds hold.
+/// In the first version all these addresses are multiples, and no mask ends within an access.
 void VersionAddressesPass::version(Operation *first, ArrayRef<SlowAccess> accesses) {
   OpBuilder builder(first);
   Location loc = first->getLoc();
-  Value bits, condition;
-  IRMapping mapping;
-  auto require = [&](Value part) {
-    condition = condition ? Value(arith::AndIOp::create(builder, loc, condition, part)) : part;
+  auto constant = [&](Type type, int64_t value) -> Value {
+    return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, value));
   };
+  auto promise = [&](Value value, int64_t divisor) -> Value {
+    return HintOp::create(builder, loc, value, builder.getDenseI64ArrayAttr({divisor}),
+                          DenseI64ArrayAttr(), DenseI64ArrayAttr());
+  };
+  auto isMultiple = [&](Value value, int64_t divisor) -> Value {
+    Type type = value.getType();
+    Value low = arith::AndIOp::create(builder, loc, value, constant(type, divisor - 1));
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, low, constant(type, 0));
+  };
+
+  Value bits;
+  IRMapping mapping;
   for (const SlowAccess &access : accesses) {
     if (mapping.contains(access.start))
       continue;
     hoist(access.start, first);
     Value address = PtrToIntOp::create(builder, loc, builder.getI64Type(), access.start);
     bits = bits ? Value(arith::OrIOp::create(builder, loc, bits, address)) : address;
-    auto hint =
-        HintOp::create(builder, loc, access.start, builder.getDenseI64ArrayAttr({kVectorBytes}),
-                       DenseI64ArrayAttr(), DenseI64ArrayAttr());
-    mapping.map(access.start, hint.getResult());
+    mapping.map(access.start, promise(access.start, kVectorBytes));
   }
-  auto constant = [&](Type type, int64_t value) -> Value {
-    return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(type, value));
-  };
-  Type i64 = builder.getI64Type();
-  Value low = arith::AndIOp::create(builder, loc, bits, constant(i64, kVectorBytes - 1));
-  require(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, low, constant(i64, 0)));
+  Value condition = isMultiple(bits, kVectorBytes);
+
+  // Of two accesses with one bound, the one with more elements decides.
+  llvm::MapVector<Operation *, Bound> bounds;
   for (const SlowAccess &access : accesses)
     for (Bound bound : access.bounds) {
-      if (mapping.contains(bound.compare.getResult()))
-        continue;
-      hoist(bound.limit, first);
-      // limit >= end and start <= limit - end, where nothing wraps
-      Type type = bound.limit.getType();
-      Value end = constant(type, bound.end);
-      require(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, bound.limit, end));
-      if (bound.start) {
-        hoist(bound.start, first);
-        Value room = arith::SubIOp::create(builder, loc, bound.limit, end);
-        require(arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, bound.start, room));
-      }
-      auto mask = cast<ShapedType>(bound.compare.getType());
-      Value all = arith::ConstantOp::create(builder, loc, DenseElementsAttr::get(mask, true));
-      mapping.map(bound.compare.getResult(), all);
+      auto [slot, isNew] = bounds.try_emplace(bound.compare, bound);
+      if (!isNew && bound.ofAccess > slot->second.ofAccess)
+        slot->second = bound;
     }
+  SmallVector<Value> limits;
+  for (const auto &[compare, bound] : bounds) {
+    hoist(bound.limit, first);
+    // The limit is a multiple, or limit >= end and start <= limit - end, where nothing wraps. Then
+    // the next smaller multiple is a limit, too: start + end is one.
+    Type type = bound.limit.getType();
+    Value end = constant(type, bound.end);
+    Value isWhole =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, bound.limit, end);
+    if (bound.start) {
+      hoist(bound.start, first);
+      Value room = arith::SubIOp::create(builder, loc, bound.limit, end);
+      Value fits =
+          arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, bound.start, room);
+      isWhole = arith::AndIOp::create(builder, loc, isWhole, fits);
+    }
+    Value isPossible =
+        arith::OrIOp::create(builder, loc, isMultiple(bound.limit, bound.ofAccess), isWhole);
+    condition = arith::AndIOp::create(builder, loc, condition, isPossible);
+    Value multiple =
+        arith::AndIOp::create(builder, loc, bound.limit, constant(type, -bound.ofAccess));
+    limits.push_back(promise(multiple, bound.ofAccess));
+  }
   versionFrom(first, condition, mapping);
+  for (auto [bound, limit] : llvm::zip_equal(llvm::make_second_range(bounds), limits)) {
+    Operation *compare = mapping.lookup(bound.compare.getResult()).getDefiningOp();
+    unsigned side = bound.compare.getPredicate() == arith::CmpIPredicate::sgt ? 0 : 1;
+    builder.setInsertionPoint(compare);
+    Value splat = SplatOp::create(builder, loc, compare->getOperand(side).getType(), limit);
+    compare->setOperand(side, splat);
+  }
 }
 
 void VersionAddressesPass::runOnOperation() {

@@ -610,11 +610,12 @@ def TileVersionWrapsPass : Pass<"tile-version-wraps", "::tessera::tile::FuncOp">
 }
 
 def TileVersionAddressesPass : Pass<"tile-version-addresses", "::tessera::tile::FuncOp"> {
-  let summary = "Version code by whether loaded addresses are aligned and tiles whole";
+  let summary = "Version code by whether loaded addresses and extents are multiples of 16 bytes";
   let description = [{
     A kernel over a list of tensors loads their addresses and extents. Everything from the first
-    tile on gets two versions, selected by comparisons of scalars: in one, addresses are multiples
-    of 16 bytes and masks hold everywhere. Code with dots, or of more than 200 ops, stays as it is.
+    tile on gets two versions, selected by comparisons of scalars. In one, addresses are multiples
+    of 16 bytes, and so are extents, or all of the tile is within them. Code with dots, or of more
+    than 200 ops, stays as it is.
 
     ```mlir
     %p = tile.int_to_ptr %a : i64 -> !tile.ptr<f32>
@@ -632,17 +633,17 @@ def TileVersionAddressesPass : Pass<"tile-version-addresses", "::tessera::tile::
     ...
     %long = arith.cmpi sge, %n, %length : i32
     ...
+    %limit = tile.hint %rounded {divisibility = array<i64: 4>} : i32
     scf.if %all {
       ...
+      %ks = tile.splat %limit : i32 -> tensor<64xi32>
+      %k = arith.cmpi slt, %x, %ks : tensor<64xi32>
       %ps = tile.splat %known : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
-      ...
-      %v = tile.load %pi, %true : tensor<64x!tile.ptr<f32>>
       ...
     } else {
       ...
-      %m = arith.cmpi slt, %x, %ns : tensor<64xi32>
-      ...
-      %w = tile.load %qi, %m : tensor<64x!tile.ptr<f32>>
+      %m = arith.cmpi slt, %y, %ns : tensor<64xi32>
+      %qs = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
       ...
     }
     ```
