@@ -205,3 +205,52 @@ tile.func @sort(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
   tile.store %pi, %y : tensor<1024x!tile.ptr<f32>>
   tile.return
 }
+
+// -----
+
+// Rows of a tile times one row: if a thread had whole rows, it would keep 64 registers for the one
+// row over the loop. So it keeps eight, and lanes add up their parts.
+// CHECK: #[[PART:.+]] = #tilegpu.layout<1x64, reg = {{\[}}[0, 1], [0, 2], [0, 4]], lane = {{\[}}[0, 8], [0, 16], [0, 32], [0, 0], [0, 0]], warp
+// CHECK-LABEL: tile.func @rows_times_row
+// CHECK: tile.broadcast %{{.+}} : tensor<1x64xf32, #[[PART]]> -> tensor<128x64xf32, #[[TILE:.+]]>
+// CHECK: scf.for
+// CHECK: tile.load %{{.+}} : tensor<128x64x!tile.ptr<f16>, #[[TILE]]>
+// CHECK-NOT: tensor<128x64xf16, #{{.+}}> -> tensor<128x64xf16
+// CHECK: tile.reduce(%{{.+}}) {axis = 1 : i32} : (tensor<128x64xf32, #[[TILE]]>)
+tile.func @rows_times_row(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c128 = arith.constant 128 : i32
+  %c64 = arith.constant dense<64> : tensor<128x1xi32>
+  %i = tile.range 0 to 64 : tensor<64xi32>
+  %ps = tile.splat %p : !tile.ptr<f16> -> tensor<64x!tile.ptr<f16>>
+  %pi = tile.addptr %ps, %i : tensor<64x!tile.ptr<f16>>, tensor<64xi32>
+  %x = tile.load %pi : tensor<64x!tile.ptr<f16>>
+  %row = tile.expand_dims %x {axis = 0 : i32} : tensor<64xf16> -> tensor<1x64xf16>
+  %wide = tile.fp_to_fp %row : tensor<1x64xf16> -> tensor<1x64xf32>
+  %rows = tile.broadcast %wide : tensor<1x64xf32> -> tensor<128x64xf32>
+  %j = tile.range 0 to 128 : tensor<128xi32>
+  %ir = tile.expand_dims %i {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+  %is = tile.broadcast %ir : tensor<1x64xi32> -> tensor<128x64xi32>
+  %ts = tile.splat %p : !tile.ptr<f16> -> tensor<128x1x!tile.ptr<f16>>
+  %qs = tile.splat %q : !tile.ptr<f32> -> tensor<128x!tile.ptr<f32>>
+  scf.for %k = %c0 to %n step %c128 : i32 {
+    %ks = tile.splat %k : i32 -> tensor<128xi32>
+    %at = arith.addi %ks, %j : tensor<128xi32>
+    %column = tile.expand_dims %at {axis = 1 : i32} : tensor<128xi32> -> tensor<128x1xi32>
+    %start = arith.muli %column, %c64 : tensor<128x1xi32>
+    %tr = tile.addptr %ts, %start : tensor<128x1x!tile.ptr<f16>>, tensor<128x1xi32>
+    %tb = tile.broadcast %tr : tensor<128x1x!tile.ptr<f16>> -> tensor<128x64x!tile.ptr<f16>>
+    %ti = tile.addptr %tb, %is : tensor<128x64x!tile.ptr<f16>>, tensor<128x64xi32>
+    %t = tile.load %ti : tensor<128x64x!tile.ptr<f16>>
+    %w = tile.fp_to_fp %t : tensor<128x64xf16> -> tensor<128x64xf32>
+    %m = arith.mulf %w, %rows : tensor<128x64xf32>
+    %s = tile.reduce(%m) {axis = 1 : i32} : (tensor<128x64xf32>) -> tensor<128xf32> {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tile.reduce_return %c : f32
+    }
+    %qi = tile.addptr %qs, %at : tensor<128x!tile.ptr<f32>>, tensor<128xi32>
+    tile.store %qi, %s : tensor<128x!tile.ptr<f32>>
+  }
+  tile.return
+}

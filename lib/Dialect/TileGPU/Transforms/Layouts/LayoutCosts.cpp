@@ -60,6 +60,27 @@ double LayoutCosts::ofConversion(Type element, LayoutAttr from, LayoutAttr to) {
   return slot->second;
 }
 
+/// Many registers leave room for fewer programs, so that less of each one's latency is hidden. Up
+/// to 32 decide nothing.
+double LayoutCosts::ofKeeping(Value tile, LayoutAttr layout) const {
+  constexpr double kFreeRegisters = 32;
+  // What a broadcast repeats is kept once.
+  uint64_t kept = ~uint64_t(0);
+  const LinearLayout &places = layout.getLayout();
+  if (auto broadcast = tile.getDefiningOp<tile::BroadcastOp>()) {
+    auto source = tile::getShape(broadcast->getOperand(0).getType());
+    for (auto [dim, extent] : llvm::enumerate(source))
+      if (extent == 1)
+        kept &= ~places.dimMask(dim);
+  }
+  double registers = layout.getNumRegisters();
+  for (uint64_t column : places.columns(HwDim::Reg))
+    if (column != 0 && (column & kept) == 0)
+      registers /= 2;
+  registers *= std::max(1.0, double(getElementBytes(getElementTypeOrSelf(tile.getType()))) / 4);
+  return warps * std::max(0.0, registers - kFreeRegisters);
+}
+
 double LayoutCosts::ofAccess(Operation *op, LayoutAttr label) {
   auto slot = patterns.find(op);
   if (slot == patterns.end())

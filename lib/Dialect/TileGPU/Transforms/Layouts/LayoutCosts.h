@@ -23,6 +23,8 @@ public:
   double ofOp(mlir::Operation *op, LayoutAttr label);
   /// One conversion of a tile with these elements.
   double ofConversion(mlir::Type element, LayoutAttr from, LayoutAttr to);
+  /// What the registers of a tile that a loop uses in each iteration cost an iteration.
+  double ofKeeping(mlir::Value tile, LayoutAttr layout) const;
 
 private:
   double convert(int64_t bytes, LayoutAttr from, LayoutAttr to) const;

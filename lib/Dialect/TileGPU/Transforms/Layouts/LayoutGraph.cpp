@@ -47,6 +47,19 @@ static double getFrequency(Value value) {
   return isa<tile::FuncOp>(parent) ? 1 : getFrequency(parent) * getIterations(parent);
 }
 
+/// The loop around a use that a value comes from before; null if there is none.
+static Operation *getLoopOfUse(Value value, Operation *user) {
+  Region *region = value.getParentRegion();
+  for (Operation *parent = user->getParentOp(); parent && parent->getParentRegion();
+       parent = parent->getParentOp()) {
+    if (region->isAncestor(parent->getParentRegion()) && isa<LoopLikeOpInterface>(parent))
+      return parent;
+    if (!region->isProperAncestor(parent->getParentRegion()))
+      return nullptr;
+  }
+  return nullptr;
+}
+
 //===----------------------------------------------------------------------===//
 // Nodes and edges
 //===----------------------------------------------------------------------===//
@@ -309,10 +322,17 @@ void LayoutGraph::solve() {
     SmallVector<LayoutAttr> wanted;
     for (LayoutAttr label : nodes[edge.to].labels)
       wanted.push_back(needed(edge, label));
+    Operation *user = nodes[edge.to].op;
+    Operation *loop = user ? getLoopOfUse(edge.value, user) : nullptr;
+    double iterations = loop ? getFrequency(loop) * getIterations(loop) : 0;
     for (LayoutAttr label : nodes[edge.from].labels) {
       LayoutAttr layout = given(edge, label);
-      for (LayoutAttr need : wanted)
-        ofEdge.costs.push_back(need ? frequency * costs.ofConversion(element, layout, need) : 0);
+      for (LayoutAttr need : wanted) {
+        double cost = need ? frequency * costs.ofConversion(element, layout, need) : 0;
+        if (loop)
+          cost += iterations * costs.ofKeeping(edge.value, need ? need : layout);
+        ofEdge.costs.push_back(cost);
+      }
     }
   }
   std::vector<unsigned> labels = solveLabelling(problem);
