@@ -403,7 +403,7 @@ struct NarrowCarriedTilePattern : TilePattern<tile::FpToFpOp> {
   }
 };
 
-/// Sums and products of 16-bit floats, two at a time where both are halves of one word, as a vector
+/// Sums and products of 16-bit floats, two at a time. Both are halves of one word, as a vector
 /// access moves them. ptxas pairs single ones, too, but swaps the halves before and after.
 template <typename SourceOp, typename TargetOp>
 struct PairsOfHalvesPattern : TilePattern<SourceOp> {

@@ -19,7 +19,7 @@
 // is exact for 1 + erf suffices. A sigmoid in 2 / (1 + exp(-x)) - 1 is as insensitive: the error of
 // exp grows with |x|, and is weakened by x's distance from 0.
 //
-// A divisor such as 1 + exp(-x) is 1 or more. A quotient's handling of small divisors is left out.
+// A divisor such as 1 + exp(-x) is 1 or more. Such quotients need no case for small divisors.
 
 #include "Exchange/ScratchMemory.h"
 #include "Maxima.h"

@@ -7,6 +7,7 @@
 
 #include "BlockVersions.h"
 #include "tessera/Analysis/Access/Access.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/IR/Matchers.h"
@@ -24,7 +25,7 @@ using namespace tessera::tile;
 
 namespace {
 
-/// What one access moves, and so what an address is a multiple of.
+/// The bytes of one access, of which an address is a multiple.
 constexpr int64_t kVectorBytes = 16;
 
 /// x < limit, where x is start + range(from, from + length).
@@ -53,31 +54,33 @@ struct VersionAddressesPass
   void version(Operation *first, ArrayRef<SlowAccess> accesses);
 };
 
-/// The scalar pointer that all elements of a tile of pointers are counted from; null if there is
-/// none, or if a multiple of 16 bytes there does not make runs of so many bytes begin at such.
-Value getStart(Value pointers, unsigned dim, int64_t elementBytes, AccessAnalysis &access) {
+/// True if the elements of an offset with which runs along a dimension begin are multiples. Without
+/// a dimension all elements are.
+bool areMultiples(Value offset, std::optional<unsigned> dim, int64_t divisor,
+                  AccessAnalysis &access) {
+  const AccessForm &form = access.getForm(offset);
+  if (dim && *dim < form.runDivisibility.size())
+    return form.runDivisibility[*dim] % divisor == 0;
+  return form.divisibility % divisor == 0 &&
+         llvm::all_of(form.contiguity, [](int64_t run) { return run == 1; });
+}
+
+/// The scalar pointer that all elements of a tile of pointers are counted from. Null if there is
+/// none, or if runs along a dimension do not begin at multiples of 16 bytes from there.
+Value getStart(Value pointers, std::optional<unsigned> dim, int64_t elementBytes,
+               AccessAnalysis &access) {
   while (Operation *op = pointers.getDefiningOp()) {
     if (auto splat = dyn_cast<SplatOp>(op))
       return splat.getSource();
     if (auto add = dyn_cast<AddPtrOp>(op)) {
-      auto type = dyn_cast<RankedTensorType>(add.getOffset().getType());
-      const AccessForm &offset = access.getForm(add.getOffset());
-      // A dimension that the offset does not have yet, or will not have, has one element.
-      int64_t multiple = type && dim < offset.runDivisibility.size() ? offset.runDivisibility[dim]
-                                                                     : offset.divisibility;
-      if (multiple % (kVectorBytes / elementBytes) != 0)
+      if (!areMultiples(add.getOffset(), dim, kVectorBytes / elementBytes, access))
         return {};
-      pointers = add.getPtr();
-    } else if (isa<BroadcastOp>(op)) {
-      pointers = op->getOperand(0);
-    } else if (auto expand = dyn_cast<ExpandDimsOp>(op)) {
-      if (expand.getAxis() == dim)
-        return {};
-      dim -= expand.getAxis() < dim;
-      pointers = op->getOperand(0);
+    } else if (movesOneTile(op)) {
+      dim = dim ? getSourceDim(getSourceMap(op->getOpOperand(0)), *dim) : dim;
     } else {
       return {};
     }
+    pointers = op->getOperand(0);
   }
   return {};
 }
@@ -104,7 +107,7 @@ std::optional<Bound> matchBound(arith::CmpIOp compare, unsigned dim, int64_t ofA
   if (form.runDivisibility[dim] % ofAccess != 0 || form.contiguity[dim] % ofAccess != 0)
     return std::nullopt;
   Bound bound{compare, {}, 0, getSplatSource(limit), ofAccess};
-  while (isa_and_nonnull<ExpandDimsOp, BroadcastOp>(index.getDefiningOp()))
+  while (index.getDefiningOp() && movesOneTile(index.getDefiningOp()))
     index = index.getDefiningOp()->getOperand(0);
   if (auto sum = index.getDefiningOp<arith::AddIOp>()) {
     bound.start = getSplatSource(sum.getLhs());
@@ -136,12 +139,10 @@ bool collectBounds(Value mask, unsigned dim, int64_t count, AccessAnalysis &acce
   if (auto both = mask.getDefiningOp<arith::AndIOp>())
     return collectBounds(both.getLhs(), dim, count, access, bounds) &&
            collectBounds(both.getRhs(), dim, count, access, bounds);
-  if (isa_and_nonnull<BroadcastOp>(mask.getDefiningOp()))
-    return collectBounds(mask.getDefiningOp()->getOperand(0), dim, count, access, bounds);
-  if (auto expand = mask.getDefiningOp<ExpandDimsOp>())
-    return expand.getAxis() != dim &&
-           collectBounds(expand->getOperand(0), dim - (expand.getAxis() < dim), count, access,
-                         bounds);
+  if (Operation *op = mask.getDefiningOp(); op && movesOneTile(op)) {
+    std::optional<unsigned> source = getSourceDim(getSourceMap(op->getOpOperand(0)), dim);
+    return source && collectBounds(op->getOperand(0), *source, count, access, bounds);
+  }
   auto compare = mask.getDefiningOp<arith::CmpIOp>();
   std::optional<Bound> bound = compare ? matchBound(compare, dim, count, access) : std::nullopt;
   if (bound)
@@ -149,8 +150,8 @@ bool collectBounds(Value mask, unsigned dim, int64_t count, AccessAnalysis &acce
   return bound.has_value();
 }
 
-/// True if ops are few enough for there to be two of each, and dots are not among them: their
-/// schedules are most of the code, and of what compiling takes.
+/// True if the rest of a block is small and has no dots. The schedules of dots are most of the
+/// code, and take most of the time to compile.
 bool isSmall(Operation *first) {
   constexpr unsigned kMaxOps = 200;
   unsigned count = 0;
@@ -226,7 +227,7 @@ void VersionAddressesPass::version(Operation *first, ArrayRef<SlowAccess> access
   }
   Value condition = isMultiple(bits, kVectorBytes);
 
-  // Of two accesses with one bound, the one with more elements decides.
+  // If two accesses have one bound, that with more elements decides.
   llvm::MapVector<Operation *, Bound> bounds;
   for (const SlowAccess &access : accesses)
     for (Bound bound : access.bounds) {

@@ -3,6 +3,7 @@
 #include "LayoutCosts.h"
 
 #include "LayoutRules.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 #include "tessera/Layout/BlockExchange.h"
 #include "llvm/Support/MathExtras.h"
@@ -60,17 +61,17 @@ double LayoutCosts::ofConversion(Type element, LayoutAttr from, LayoutAttr to) {
   return slot->second;
 }
 
-/// Many registers leave room for fewer programs, so that less of each one's latency is hidden. Up
-/// to 32 decide nothing.
+/// Many registers leave room for fewer programs, so that less of each one's latency is hidden.
 double LayoutCosts::ofKeeping(Value tile, LayoutAttr layout) const {
+  // Not of a GPU: tiles with so few decide little.
   constexpr double kFreeRegisters = 32;
-  // What a broadcast repeats is kept once.
-  uint64_t kept = ~uint64_t(0);
   const LinearLayout &places = layout.getLayout();
-  if (auto broadcast = tile.getDefiningOp<tile::BroadcastOp>()) {
-    auto source = tile::getShape(broadcast->getOperand(0).getType());
-    for (auto [dim, extent] : llvm::enumerate(source))
-      if (extent == 1)
+  // Elements that the op repeats are kept once.
+  uint64_t kept = ~uint64_t(0);
+  if (Operation *op = tile.getDefiningOp(); op && tile::movesOneTile(op)) {
+    AffineMap map = tile::getSourceMap(op->getOpOperand(0));
+    for (unsigned dim = 0; dim < map.getNumDims(); ++dim)
+      if (!map.isFunctionOfDim(dim))
         kept &= ~places.dimMask(dim);
   }
   double registers = layout.getNumRegisters();

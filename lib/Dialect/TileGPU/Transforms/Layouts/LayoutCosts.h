@@ -23,7 +23,7 @@ public:
   double ofOp(mlir::Operation *op, LayoutAttr label);
   /// One conversion of a tile with these elements.
   double ofConversion(mlir::Type element, LayoutAttr from, LayoutAttr to);
-  /// What the registers of a tile that a loop uses in each iteration cost an iteration.
+  /// The cost for an iteration of a tile that a loop uses, and keeps in registers.
   double ofKeeping(mlir::Value tile, LayoutAttr layout) const;
 
 private:
