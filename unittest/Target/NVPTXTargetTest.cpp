@@ -686,6 +686,97 @@ end:
 }
 )";
 
+/// Stores two floats as the halves of one register, in another block than the one that converts
+/// them.
+std::string storeHalves(const std::string &type, const std::string &moreUses = "") {
+  return R"(
+define ptx_kernel void @f(ptr addrspace(1) %p, float %x, float %y, i1 %first) {
+  %low = fptrunc float %x to )" +
+         type + R"(
+  %high = fptrunc float %y to )" +
+         type + R"(
+  %l = bitcast )" +
+         type + R"( %low to i16
+  %h = bitcast )" +
+         type + R"( %high to i16
+  br i1 %first, label %store, label %end
+store:
+  %v = insertelement <2 x i16> poison, i16 %l, i64 0
+  %w = insertelement <2 x i16> %v, i16 %h, i64 1
+  store <2 x i16> %w, ptr addrspace(1) %p
+)" + moreUses +
+         R"(
+  br label %end
+end:
+  ret void
+})";
+}
+
+TEST(NVPTXTarget, TwoFloatsBecomeHalvesOfARegisterByOneInstruction) {
+  EXPECT_THAT(toPTX(storeHalves("bfloat"), "sm_90a"), HasSubstr("cvt.rn.bf16x2.f32"));
+  EXPECT_THAT(toPTX(storeHalves("half"), "sm_90a"), HasSubstr("cvt.rn.f16x2.f32"));
+  EXPECT_THAT(toPTX(storeHalves("half", "  store i16 %l, ptr addrspace(1) %p\n"), "sm_90a"),
+              Not(HasSubstr("f16x2")));
+}
+
+/// A loop of wgmma that has 16 sums and perhaps no iterations. Its results are joined with `other`,
+/// and then one of them is converted.
+std::string joinSums(const std::string &other) {
+  constexpr int kSums = 16;
+  auto list = [](auto each) {
+    std::string text;
+    for (int i = 0; i != kSums; ++i)
+      text += (i ? ", " : "") + each(std::to_string(i));
+    return text;
+  };
+  auto lines = [](auto each) {
+    std::string text;
+    for (int i = 0; i != kSums; ++i)
+      text += "  " + each(std::to_string(i)) + "\n";
+    return text;
+  };
+  std::string floats = "{ " + list([](std::string) { return std::string("float"); }) + " }";
+  std::string outputs = list([](std::string) { return std::string("=f"); });
+  std::string ties = list([](std::string i) { return i; });
+  for (std::string *text : {&outputs, &ties})
+    text->erase(std::remove(text->begin(), text->end(), ' '), text->end());
+  auto passed = [&](const std::string &name, const std::string &code, const std::string &from) {
+    return "  " + name + " = call " + floats + " asm sideeffect \"" + code + "\", \"" + outputs +
+           "," + ties + "\"(" + list([&](std::string i) { return "float " + from + i; }) + ")\n";
+  };
+  return "define ptx_kernel void @f(ptr addrspace(1) %p, i32 %n) {\nentry:\n"
+         "  %some = icmp sgt i32 %n, 0\n  br i1 %some, label %before, label %join\n"
+         "before:\n  br label %loop\nloop:\n  %i = phi i32 [ 0, %before ], [ %next, %loop ]\n" +
+         lines([](std::string i) {
+           return "%a" + i + " = phi float [ 0.0, %before ], [ %b" + i + ", %loop ]";
+         }) +
+         passed("%dot", "wgmma.mma_async;", "%a") + lines([&](std::string i) {
+           return "%b" + i + " = extractvalue " + floats + " %dot, " + i;
+         }) +
+         "  %next = add i32 %i, 1\n  %more = icmp slt i32 %next, %n\n"
+         "  br i1 %more, label %loop, label %wait\nwait:\n" +
+         passed("%end", "wgmma.wait_group.sync.aligned 0;", "%b") + lines([&](std::string i) {
+           return "%c" + i + " = extractvalue " + floats + " %end, " + i;
+         }) +
+         "  br label %join\njoin:\n" + lines([&](std::string i) {
+           return "%d" + i + " = phi float [ " + other + ", %entry ], [ %c" + i + ", %wait ]";
+         }) +
+         lines([](std::string i) { return "%e" + i + " = fptrunc float %d" + i + " to half"; }) +
+         lines(
+             [](std::string i) { return "store volatile half %e" + i + ", ptr addrspace(1) %p"; }) +
+         "  ret void\n}\n";
+}
+
+TEST(NVPTXTarget, ALoopOfWgmmaAndTheJoinBehindItHaveTheSameZeros) {
+  std::string ptx = toPTX(joinSums("0.0"), "sm_90a");
+  // The zeros are made once, in front of the branch, and the conversions come behind the join.
+  EXPECT_EQ(llvm::StringRef(ptx).count(", 0;\nmov.b32"), 15u);
+  EXPECT_LT(ptx.find(", 0;\nmov.b32"), ptx.find("bra"));
+  EXPECT_EQ(llvm::StringRef(ptx).count("mov.b16"), 0u);
+  // Other values are joined as they are.
+  EXPECT_THAT(toPTX(joinSums("1.0"), "sm_90a"), Not(HasSubstr(", 0;\nmov.b32")));
+}
+
 TEST(NVPTXTarget, AWrappedIndexIsNoConstantAwayFromOneThatDoesNotWrap) {
   std::string ptx = toPTX(kWrappingIndices, "sm_90a");
   EXPECT_THAT(ptx, HasSubstr(", 32;"));

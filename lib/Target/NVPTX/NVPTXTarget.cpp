@@ -8,6 +8,7 @@
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
@@ -265,6 +266,10 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
   builder.crossRegisterProxies(loops, functions, components, modules);
   // First, so that unused variants of libdevice's code are never optimised.
   runNVVMReflect(module);
+  for (Function &function : module)
+    if (!function.isDeclaration() && !isStraight(module))
+      hideStartingZeros(function, functions.getResult<LoopAnalysis>(function),
+                        functions.getResult<DominatorTreeAnalysis>(function));
   makeInliningPipeline().run(module, modules);
   if (!isStraight(module)) {
     makeLoopPipeline().run(module, modules);
@@ -282,6 +287,7 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
     convertNarrowIntegers(function, gpu.hasBF16Arithmetic);
     selectHighProducts(function);
     chooseNarrowResults(function);
+    packConversions(function);
     shareAddressBases(function);
   }
 }

@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Keeps ptxas from unrolling short loops of wgmma. Release 13.5 loses instructions of the copies. A
-// loop of two to four iterations, in a kernel of several blocks a program, had one wgmma of nothing
-// in their place. It stored the results of the iteration before (sm_90a; seed 20263350 of the
-// fuzzer).
+// Rules for loops of wgmma, whose results are many registers.
+//
+// ptxas must not unroll short loops. Release 13.5 loses instructions of the copies. A loop of two
+// to four iterations, in a kernel of several blocks a program, had one wgmma of nothing in their
+// place. It stored the results of the iteration before (sm_90a; seed 20263350 of the fuzzer).
+//
+// A loop's sums start from zeros that LLVM takes for unknown values. If the loop may have no
+// iterations, its results are joined with these zeros. LLVM would make constants a second time for
+// the join. It would also move conversions of the results in front of the join, since it can
+// convert constants. There two elements are not converted by one instruction, and ptxas takes
+// longer for the joins.
 
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
 
 #include "WarpgroupDot.h"
 
+#include "llvm/ADT/PostOrderIterator.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/IRBuilder.h"
 
 using namespace llvm;
 using namespace tessera;
@@ -25,5 +35,161 @@ void tessera::keepWarpgroupLoops(LoopInfo &loops, ScalarEvolution &evolution) {
     unsigned trips = evolution.getSmallConstantMaxTripCount(loop);
     if (trips != 0 && trips <= kMaxTrips)
       loop->setLoopAlreadyUnrolled();
+  }
+}
+
+/// Fewer zeros are not worth a text of assembly.
+static constexpr size_t kMinZeros = 16;
+
+static bool isZero(const Value *value) {
+  auto *constant = dyn_cast<Constant>(value);
+  return constant && constant->isNullValue();
+}
+
+namespace {
+
+/// The sums of a loop that start as zeros, and the places that need the same zeros.
+class StartingZeros {
+public:
+  StartingZeros(Loop &loop, BasicBlock *before);
+
+  size_t size() const { return types.size(); }
+  /// If `phi` joins one of the sums with zeros, adds these.
+  void addJoin(PHINode &phi);
+  bool hasJoins() const { return places.size() > types.size(); }
+  /// The block in which the zeros are made.
+  BasicBlock *findBlock(DominatorTree &dominators) const;
+  void makeIn(BasicBlock *block);
+
+private:
+  struct Place {
+    PHINode *phi;
+    unsigned incoming;
+    unsigned sum;
+  };
+  Value *behind(Value *value);
+  bool passesOn(CallInst *call);
+
+  SmallVector<Place> places;
+  SmallVector<Type *> types;
+  DenseMap<Value *, unsigned> sumOf; ///< by its value at the end of an iteration, or a join of that
+  DenseMap<CallInst *, bool> passing;
+};
+
+} // namespace
+
+/// True if an assembly that waits for dots has each of its results in the register of the operand
+/// at the same place.
+bool StartingZeros::passesOn(CallInst *call) {
+  auto *assembly = dyn_cast<InlineAsm>(call->getCalledOperand());
+  auto [known, isNew] = passing.try_emplace(call, false);
+  if (!assembly || !isNew)
+    return known->second;
+  std::string tied;
+  for (unsigned i = 0; i != call->arg_size(); ++i)
+    tied += "," + std::to_string(i);
+  auto *results = dyn_cast<StructType>(call->getType());
+  known->second = assembly->getAsmString().starts_with("wgmma.wait_group") && results &&
+                  results->getNumElements() == call->arg_size() &&
+                  assembly->getConstraintString().ends_with(tied);
+  return known->second;
+}
+
+/// The value behind joins of a single value and behind waits.
+Value *StartingZeros::behind(Value *value) {
+  while (true) {
+    auto *phi = dyn_cast<PHINode>(value);
+    auto *part = dyn_cast<ExtractValueInst>(value);
+    auto *call = part ? dyn_cast<CallInst>(part->getAggregateOperand()) : nullptr;
+    if (phi && phi->getNumIncomingValues() == 1)
+      value = phi->getIncomingValue(0);
+    else if (call && part->getNumIndices() == 1 && passesOn(call))
+      value = call->getArgOperand(part->getIndices().front());
+    else
+      return value;
+  }
+}
+
+/// Finds floats, and integers that a wgmma reads: others are counters.
+StartingZeros::StartingZeros(Loop &loop, BasicBlock *before) {
+  BasicBlock *latch = loop.getLoopLatch();
+  for (PHINode &phi : loop.getHeader()->phis()) {
+    bool isSum = phi.getType()->isFloatTy() ||
+                 (phi.getType()->isIntegerTy(32) && any_of(phi.users(), [](const User *user) {
+                    return isWarpgroupDot(*cast<Instruction>(user));
+                  }));
+    if (!latch || !isSum || !isZero(phi.getIncomingValueForBlock(before)))
+      continue;
+    unsigned sum = types.size();
+    types.push_back(phi.getType());
+    places.push_back({&phi, unsigned(phi.getBasicBlockIndex(before)), sum});
+    sumOf.try_emplace(behind(phi.getIncomingValueForBlock(latch)), sum);
+  }
+}
+
+void StartingZeros::addJoin(PHINode &phi) {
+  std::optional<unsigned> sum;
+  SmallVector<unsigned> zeros;
+  for (auto [i, value] : enumerate(phi.incoming_values())) {
+    if (isZero(value)) {
+      zeros.push_back(i);
+      continue;
+    }
+    auto known = sumOf.find(behind(value));
+    if (known == sumOf.end() || (sum && *sum != known->second))
+      return;
+    sum = known->second;
+  }
+  if (!sum || zeros.empty() || phi.getType() != types[*sum])
+    return;
+  sumOf.try_emplace(&phi, *sum);
+  for (unsigned incoming : zeros)
+    places.push_back({&phi, incoming, *sum});
+}
+
+BasicBlock *StartingZeros::findBlock(DominatorTree &dominators) const {
+  BasicBlock *block = nullptr;
+  for (const Place &place : places) {
+    BasicBlock *from = place.phi->getIncomingBlock(place.incoming);
+    block = block ? dominators.findNearestCommonDominator(block, from) : from;
+  }
+  return block;
+}
+
+void StartingZeros::makeIn(BasicBlock *block) {
+  std::string text, constraints;
+  for (auto [i, type] : enumerate(types)) {
+    text += "mov.b32 $" + std::to_string(i) + ", 0;\n";
+    constraints += i ? "," : "";
+    constraints += type->isFloatTy() ? "=f" : "=r";
+  }
+  IRBuilder<> builder(block->getTerminator());
+  auto *result = StructType::get(builder.getContext(), types);
+  // Without a side effect they would be moved out of a loop around this one.
+  CallInst *made = builder.CreateCall(InlineAsm::get(FunctionType::get(result, /*isVarArg=*/false),
+                                                     text, constraints, /*hasSideEffects=*/true));
+  SmallVector<Value *> zeros;
+  for (unsigned i = 0; i != types.size(); ++i)
+    zeros.push_back(builder.CreateExtractValue(made, i));
+  for (const Place &place : places)
+    place.phi->setIncomingValue(place.incoming, zeros[place.sum]);
+}
+
+void tessera::hideStartingZeros(Function &function, LoopInfo &loops, DominatorTree &dominators) {
+  for (Loop *loop : loops.getLoopsInPreorder()) {
+    BasicBlock *before = loop->getLoopPreheader();
+    if (!before || none_of(loop->blocks(), hasWarpgroupDot))
+      continue;
+    StartingZeros zeros(*loop, before);
+    if (zeros.size() < kMinZeros)
+      continue;
+    for (BasicBlock *block : ReversePostOrderTraversal<Function *>(&function))
+      if (loops.getLoopFor(block) == loops.getLoopFor(before) && !loops.isLoopHeader(block))
+        for (PHINode &phi : block->phis())
+          zeros.addJoin(phi);
+    // Elsewhere they would be held through other loops.
+    BasicBlock *block = zeros.findBlock(dominators);
+    if (zeros.hasJoins() && loops.getLoopFor(block) == loops.getLoopFor(before))
+      zeros.makeIn(block);
   }
 }

@@ -21,6 +21,7 @@
 #include <string>
 
 namespace llvm {
+class DominatorTree;
 class Function;
 class LoopInfo;
 class Module;
@@ -75,11 +76,20 @@ void selectHighProducts(llvm::Function &function);
 /// another use. ptxas miscompiles some of these selects otherwise.
 void chooseNarrowResults(llvm::Function &function);
 
+/// Converts two floats to the halves of a register by one instruction, also if the register is made
+/// in another block.
+void packConversions(llvm::Function &function);
+
 /// Computes addresses of a block that differ by a constant from the first of them.
 void shareAddressBases(llvm::Function &function);
 
 /// Has ptxas not unroll loops of wgmma with few iterations, which it miscompiles.
 void keepWarpgroupLoops(llvm::LoopInfo &loops, llvm::ScalarEvolution &evolution);
+
+/// Has loops of wgmma start from zeros that LLVM does not know. A join of their results with zeros
+/// then needs no others, and no conversion is moved in front of it.
+void hideStartingZeros(llvm::Function &function, llvm::LoopInfo &loops,
+                       llvm::DominatorTree &dominators);
 
 /// Computes values where a loop around loops of wgmma uses them, if the loop would hold many of
 /// them in registers instead.
