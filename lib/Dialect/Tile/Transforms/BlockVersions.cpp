@@ -34,6 +34,11 @@ void tessera::tile::hoist(Value value, Operation *before) {
   op->moveBefore(before);
 }
 
+Value tessera::tile::getSplatSource(Value tile) {
+  auto splat = tile.getDefiningOp<SplatOp>();
+  return splat ? splat.getSource() : Value();
+}
+
 /// True if an op of the versions makes a value.
 static bool isWithin(Value value, Operation *first) {
   Operation *op = value.getDefiningOp();

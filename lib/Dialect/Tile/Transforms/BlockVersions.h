@@ -16,6 +16,9 @@ bool canHoist(mlir::Value value, mlir::Operation *before, bool overReads = false
 /// Moves what a scalar is computed from before an op of its block.
 void hoist(mlir::Value value, mlir::Operation *before);
 
+/// The scalar of which a tile is the splat, or none.
+mlir::Value getSplatSource(mlir::Value tile);
+
 /// True if no tile crosses the end of the ops from `first` on: it would have to be in memory.
 bool canVersionFrom(mlir::Operation *first);
 /// Makes two versions of all ops from `first` to the end of its block. The first, which runs if

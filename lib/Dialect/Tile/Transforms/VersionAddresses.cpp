@@ -91,11 +91,6 @@ bool isLoadedAddress(Value scalar) {
   return scalar.getDefiningOp<IntToPtrOp>() != nullptr;
 }
 
-Value getSplatSource(Value tile) {
-  auto splat = tile.getDefiningOp<SplatOp>();
-  return splat ? splat.getSource() : Value();
-}
-
 std::optional<Bound> matchBound(arith::CmpIOp compare, unsigned dim, int64_t ofAccess,
                                 AccessAnalysis &access) {
   Value index = compare.getLhs(), limit = compare.getRhs();

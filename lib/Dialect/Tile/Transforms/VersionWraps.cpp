@@ -44,12 +44,6 @@ struct VersionWrapsPass : public tessera::tile::impl::TileVersionWrapsPassBase<V
   void version(ArrayRef<VersionedWrap> wraps);
 };
 
-/// The scalar of which a tile is the splat.
-Value getSplatSource(Value tile) {
-  auto splat = tile.getDefiningOp<SplatOp>();
-  return splat ? splat.getSource() : Value();
-}
-
 } // namespace
 
 /// The remainders that are added to pointers as they are: a run of theirs is a run of
