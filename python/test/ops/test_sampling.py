@@ -222,7 +222,7 @@ def test_arguments_that_are_refused() -> None:
         lambda: ops.pad(
             np.broadcast_to(line, (1 << 15, 1 << 15, 3)), (0, 0, 1, 1, 1, 1), "reflect"
         ),
-        lambda: row_tiles(1 << 31, 2),
+        lambda: row_tiles(line, 1 << 31, 2),
         lambda: ops.roll(line, (1, 2), 0),
         lambda: ops.roll(line, 1, 1),
         lambda: ops.cat([]),
