@@ -337,6 +337,11 @@ def logsigmoid(input):
     return tl.minimum(input, 0.0) - tl.log1p(tl.exp(-tl.abs(input)))
 
 
+@logsigmoid.backward
+def _logsigmoid_backward(grad, input):
+    return grad * tl.sigmoid(-input)
+
+
 @pointwise
 def softsign(input):
     """input / (1 + |input|).
