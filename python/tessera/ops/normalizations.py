@@ -343,11 +343,12 @@ def _axes_forward(x: Any, weight: Any, bias: Any, *, axes: tuple[int, ...], eps:
     return (y, mean, variance), (x, weight, bias, mean, scale)
 
 
-def _is_cached(x: Any, axes: tuple[int, ...]) -> bool:
-    """True if a program has a group, which the cache of a core holds."""
-    channels, length = x.shape[2:]
-    is_small = _MIN_CHANNEL <= length and channels * length <= _MAX_CACHED
-    return axes == (2,) and is_small and threads_of(x) > 0
+def _is_cached(x: Any, axes: tuple[int, ...], wanted: tuple[int, ...] = (2,)) -> bool:
+    """True if these are the axes that are reduced with the last one, and the cache of a core holds what a program
+    has: a group, or a channel of all examples."""
+    length, count = x.shape[3], x.shape[wanted[0]]
+    is_small = _MIN_CHANNEL <= length and count * length <= _MAX_CACHED
+    return axes == wanted and is_small and threads_of(x) > 0
 
 
 def _parts(x: Any) -> int:
@@ -392,6 +393,17 @@ def _axes_backward(
     x, weight, bias, mean, scale = saved
     acc, grad = accumulator_of(dtype_of(x)), dense(grads[0])
     of_x = of_weight = of_bias = None
+    specs = [
+        Spec(each.shape, dtype_of(each)) if is_wanted else None
+        for each, is_wanted in ((weight, wanted[1]), (bias, wanted[2]))
+    ]
+    if wanted[0] and _is_cached(x, axes, (0,)):
+        examples, channels, length = x.shape[0], count_of(x.shape[1:3]), x.shape[3]
+        return launch(
+            kernels.batch_norm_backward_kernel, channels, (x, dense(weight), grad, mean, scale),
+            [Spec(x.shape, dtype_of(x)), *specs],
+            (examples, channels, length, min(power_of_2(length), _GROUP_BLOCK), acc),
+        )  # fmt: skip
     if wanted[0] and _is_cached(x, axes):
         parts = Spec((*x.shape[:3], 1), acc)
         of_x, totals, products = launch(
@@ -414,10 +426,6 @@ def _axes_backward(
         gradient = _FUNCTIONS[acc.name].gradient
         of_x = gradient(x, grad, mean, scale, factor, total, product, size)
     if wanted[1] or wanted[2]:
-        specs = [
-            Spec(each.shape, dtype_of(each)) if is_wanted else None
-            for each, is_wanted in ((weight, wanted[1]), (bias, wanted[2]))
-        ]
         shared, scales = _means_of(x, axes)
         of_weight, of_bias = launch(
             kernels.merge_weights_kernel, channels, (totals, products, scale), specs,

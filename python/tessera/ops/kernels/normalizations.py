@@ -339,6 +339,41 @@ def group_norm_backward_kernel(x, weight, grad, mean, scale, out, totals, produc
 
 
 @jit
+def batch_norm_backward_kernel(x, weight, grad, mean, scale, out, of_weight, of_bias, examples, channels, length,
+                               BLOCK: tl.constexpr, ACC: tl.constexpr):  # fmt: skip
+    """The gradients of a channel that a cache holds, of all examples, and those of its weight and bias."""
+    channel, one = tl.program_id(0), tl.arange(0, 1)
+    average, factor = tl.load(mean + channel).to(ACC), tl.load(scale + channel).to(ACC)
+    total, product = tl.zeros((1,), ACC), tl.zeros((1,), ACC)
+    for example in range(examples):
+        begin = (example * channels + channel).to(tl.int64) * length
+        for start in range(0, length, BLOCK):
+            i = start + tl.arange(0, BLOCK)
+            g = tl.load(grad + begin + i, mask=i < length, other=0).to(ACC)
+            value = tl.load(x + begin + i, mask=i < length, other=0).to(ACC) - average
+            total += tl.sum(g, keep_dims=True)
+            product += tl.sum(g * value, keep_dims=True)
+    if of_weight is not None:
+        tl.store(of_weight + channel + one, product * factor)
+    if of_bias is not None:
+        tl.store(of_bias + channel + one, total)
+    scaled = tl.full((1,), 1.0, ACC)
+    if weight is not None:
+        scaled *= tl.load(weight + channel).to(ACC)
+    total *= scaled / (examples * length)
+    product *= scaled * factor * factor / (examples * length)
+    for example in range(examples):
+        begin = (example * channels + channel).to(tl.int64) * length
+        for start in range(0, length, BLOCK):
+            i = start + tl.arange(0, BLOCK)
+            g = tl.load(grad + begin + i, mask=i < length).to(ACC)
+            value = tl.load(x + begin + i, mask=i < length).to(ACC) - average
+            tl.store(
+                out + begin + i, factor * (g * scaled - total - value * product), mask=i < length
+            )
+
+
+@jit
 def gradient_sums_kernel(x, grad, mean, totals, products, rows, length, rows_per_mean, means,
                          ROWS: tl.constexpr, BLOCK: tl.constexpr, ACC: tl.constexpr):  # fmt: skip
     """The sums of grad and of grad * (x - mean) for each row. Rows share means, by turns of `means`."""
