@@ -28,6 +28,11 @@ from tessera.ops.kernels import sparse as kernels
 from tessera.ops.kernels.sparse import EDGES
 from tessera.ops.launching import Spec, power_of_2
 from tessera.ops.outputs import launch_results, takes_out
+from tessera.ops.tuning import threads_of
+
+
+_CPU_TILE = (16, 32)
+"""Elements of a row, and terms of a dot, whose sums stay in registers of a CPU."""
 
 
 def _block(length: int, most: int) -> int:
@@ -49,8 +54,8 @@ def _product(crow: Any, col: Any, values: Any, x: Any) -> Any:
 def _sampled(crow: Any, col: Any, a: Any, b: Any) -> Any:
     """The elements of a @ b.T in the places of the sparse matrix."""
     (count,), (extent, length) = col.shape, b.shape
-    dtype, block = dtype_of(a), _block(length, 512)
-    numbers = (count, extent, length, EDGES, block, accumulator_of(dtype))
+    dtype, (edges, most) = dtype_of(a), _CPU_TILE if threads_of(a) else (EDGES, 512)
+    numbers = (count, extent, length, edges, _block(length, most), accumulator_of(dtype))
     arrays = tuple(map(dense, (crow, col, a, b)))
     # Elements that belong to no row are 0.
     started = zeros(a, (count,), dtype)
