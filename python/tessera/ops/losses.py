@@ -6,10 +6,12 @@ from __future__ import annotations
 from typing import Any, Callable, Optional, Sequence
 
 import tessera.language as tl
+from tessera.calls.outputs import library_of
 from tessera.calls.pointwise import pointwise
 from tessera.calls.recorded import recorded
 from tessera.calls.reductions import reduction as make_reduction
 from tessera.language import types
+from tessera.ops.accumulation import launch_onto, zeros
 from tessera.ops.arguments import (
     FLOATS,
     FLOATS_AND_INDICES,
@@ -30,7 +32,7 @@ from tessera.ops.kernels import losses as kernels
 from tessera.ops.launching import Spec, launch, make_lines, power_of_2
 from tessera.runtime.jit import jit
 from tessera.ops.outputs import takes_out
-from tessera.ops.tuning import choose_lines
+from tessera.ops.tuning import choose_lines, threads_of
 from tessera.wording import shown
 
 
@@ -362,6 +364,9 @@ def _line_shape(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 _BLOCK = 1024
+
+_MIN_ZEROS = 1 << 16
+"""Elements of a gradient of which a CPU stores zeros first, in a step of its own."""
 _MAX_SUMMED = 1 << 15
 """So many lines are summed up by one program at most."""
 
@@ -455,8 +460,20 @@ def _likelihood_backward(
     saved: Any, grads: Any, wanted: Any, *, ignored: int, reduction: str
 ) -> Sequence[Any]:
     input, target, weight, total = saved
+    acc, is_sum = accumulator_of(dtype_of(input)), reduction != "none"
+    is_large = count_of(input.shape) >= _MIN_ZEROS and library_of(input) != "jax"
+    if is_large and threads_of(input):
+        shape, dim = input.shape, min(1, input.ndim - 1)
+        count = count_of(_line_shape(shape))
+        block = min(_BLOCK, power_of_2(count))
+        grad = launch_onto(
+            kernels.nll_places_kernel, -(-count // block), (target, weight, dense(grads[0]), total),
+            zeros(input, shape, dtype_of(input)),
+            (ignored, count, shape[dim], count_of(shape[2:]), block, acc, is_sum),
+        )  # fmt: skip
+        return grad, None, None
     programs, lines, warps = _lines(kernels.nll_backward_kernel, input)
-    numbers = (ignored, *lines, accumulator_of(dtype_of(input)), reduction != "none")
+    numbers = (ignored, *lines, acc, is_sum)
     (grad,) = launch(
         kernels.nll_backward_kernel, programs, (target, weight, dense(grads[0]), total),
         [Spec(input.shape, dtype_of(input))], numbers, warps,

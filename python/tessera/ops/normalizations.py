@@ -344,8 +344,10 @@ def _axes_forward(x: Any, weight: Any, bias: Any, *, axes: tuple[int, ...], eps:
 
 
 def _is_cached(x: Any, axes: tuple[int, ...], wanted: tuple[int, ...] = (2,)) -> bool:
-    """True if these are the axes that are reduced with the last one, and the cache of a core holds what a program
-    has: a group, or a channel of all examples."""
+    """True if the wanted axes are reduced with the last one, and the cache of a core holds what a program has.
+
+    That is a group, or a channel of all examples.
+    """
     length, count = x.shape[3], x.shape[wanted[0]]
     is_small = _MIN_CHANNEL <= length and count * length <= _MAX_CACHED
     return axes == wanted and is_small and threads_of(x) > 0

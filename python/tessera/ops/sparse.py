@@ -30,7 +30,6 @@ from tessera.ops.launching import Spec, power_of_2
 from tessera.ops.outputs import launch_results, takes_out
 from tessera.ops.tuning import threads_of
 
-
 _CPU_TILE = (16, 32)
 """Elements of a row, and terms of a dot, whose sums stay in registers of a CPU."""
 

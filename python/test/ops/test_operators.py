@@ -393,6 +393,27 @@ def test_runs_that_threads_share() -> None:
             assert torch.equal(each, expected)
 
 
+def test_gradients_of_large_likelihoods() -> None:
+    """Lines of a wrong class are NaN, those of an ignored one 0."""
+    for shape in ((70, 1000), (7, 1000, 10)):
+        x = torch.randn(shape, requires_grad=True)
+        target, weight = torch.randint(1000, (shape[0], *shape[2:])), torch.rand(1000)
+        target.view(-1)[3] = -100
+        for reduction in ("mean", "none"):
+            ours, theirs = (
+                each(x, target, weight, reduction=reduction)
+                for each in (ops.nll_loss, torch.nn.functional.nll_loss)
+            )
+            grad = torch.randn(theirs.shape)
+            expected = torch.autograd.grad(theirs, x, grad)
+            torch.testing.assert_close(torch.autograd.grad(ours, x, grad), expected)
+        target.view(-1)[5] = 1000
+        (found,) = torch.autograd.grad(ops.nll_loss(x, target, reduction="sum"), x)
+        assert (
+            found.isnan().sum() == 1000 and found.movedim(1, -1).reshape(70, 1000)[5].isnan().all()
+        )
+
+
 def test_indices_that_are_outside() -> None:
     """They read 0 and add nothing, as none of them is an address."""
     index = torch.tensor([0, -1, 5, 2])

@@ -241,3 +241,24 @@ def nll_backward_kernel(targets, weight, grad, total_weight, out, ignored, lengt
             tl.where(is_chosen, g, elsewhere),
             mask=in_lane & (i < length),
         )
+
+
+@jit
+def nll_places_kernel(targets, weight, grad, total_weight, out, ignored, lines, length, inner,
+                      BLOCK: tl.constexpr, ACC: tl.constexpr, IS_SUM: tl.constexpr):  # fmt: skip
+    """The same in zeros, of which one is stored for each line. A line with a wrong class is NaN."""
+    number = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    chosen = tl.load(targets + number, mask=number < lines, other=ignored).to(tl.int64)
+    is_there = (number < lines) & (chosen != ignored)
+    is_class = is_there & (chosen >= 0) & (chosen < length)
+    g = -tl.load(grad + (number * 0 if IS_SUM else number), mask=is_there).to(ACC)
+    if total_weight is not None:
+        g /= tl.load(total_weight)
+    if weight is not None:
+        g *= tl.load(weight + chosen, mask=is_class).to(ACC)
+    first = (number // inner).to(tl.int64) * length * inner + number % inner
+    tl.store(out + first + chosen * inner, g, mask=is_class)
+    is_wrong = is_there & ~is_class
+    if tl.max(is_wrong.to(tl.int32)) > 0:
+        for i in range(length):
+            tl.store(out + first + i * inner, tl.full((BLOCK,), float("nan"), ACC), mask=is_wrong)
