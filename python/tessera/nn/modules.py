@@ -178,13 +178,15 @@ class BatchNorm3d(_BatchNorm, torch.nn.BatchNorm3d):  # type: ignore[misc]
 
 
 class _InstanceNorm:
-    """The call of the three instance norms, behind torch's checks. Running statistics are refused."""
+    """The call of the three instance norms, behind torch's checks."""
 
     def _apply_instance_norm(self: Any, input: Any) -> Any:
-        _check_options(self)
+        uses_input = self.training or not self.track_running_stats
+        momentum = 0.0 if self.momentum is None else self.momentum
         return ops.instance_norm(
-            input, None, None, self.weight, self.bias, momentum=0.0, eps=self.eps
-        )
+            input, self.running_mean, self.running_var, self.weight, self.bias, uses_input, momentum,
+            self.eps,
+        )  # fmt: skip
 
 
 class InstanceNorm1d(_InstanceNorm, torch.nn.InstanceNorm1d):  # type: ignore[misc]
@@ -300,7 +302,6 @@ _OF_TABLES = {"max_norm": None, "scale_grad_by_freq": False, "sparse": False}
 _USUAL: dict[str, dict[str, Any]] = {
     "Embedding": _OF_TABLES,
     "EmbeddingBag": {**_OF_TABLES, "padding_idx": None},
-    **{f"InstanceNorm{rank}d": {"track_running_stats": False} for rank in (1, 2, 3)},
 }
 """For options that an operator does not take, the value that is none."""
 

@@ -498,77 +498,56 @@ def group_norm(
     return _channelwise(input, weight, bias, num_groups, (2,), eps)[0]
 
 
-@recorded
-@takes_out
-def instance_norm(
-    input: Any, running_mean: Optional[Any] = None, running_var: Optional[Any] = None,
-    weight: Optional[Any] = None, bias: Optional[Any] = None, use_input_stats: bool = True,
-    momentum: float = 0.1, eps: float = 1e-5,
-) -> Any:  # fmt: skip
-    """(input - mean) / sqrt(variance + eps) * weight + bias, of each channel of each example.
-
-    Shapes: input (N, C, ...); weight and bias (C,). Types: floats. Errors: E093.
-    Missing: running statistics, and `use_input_stats=False`.
-
-    Example:
-        import numpy as np
-        from tessera import ops
-
-        x = np.array([[[1.0, 3.0], [10.0, 30.0]]])
-        assert np.allclose(ops.instance_norm(x), [[[-1, 1], [-1, 1]]], atol=1e-4)
-    """
-    check(
-        running_mean is None and running_var is None and use_input_stats,
-        "`instance_norm` got running statistics, or use_input_stats=False",
-        "call batch_norm where statistics are given",
-    )
-    _, channels, _ = _check_channels("instance_norm", input, weight=weight, bias=bias)
-    return _channelwise(input, weight, bias, channels, (2,), eps)[0]
-
-
 @pointwise
 def _moved(running, batch, momentum, factor):
     return running * (1.0 - momentum) + batch * factor * momentum
 
 
-def _trained(
-    input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, eps: float
-) -> Any:
-    """The norm by the statistics of all examples, and these."""
-    name = "batch_norm"
+def _with_statistics(
+    name: str, axes: tuple[int, ...], input: Any, running_mean: Any, running_var: Any, weight: Any,
+    bias: Any, eps: float,
+) -> Any:  # fmt: skip
+    """The norm by the statistics of input along its last axis and these of (N, C, 1, S). They are results,
+    too, if there are running ones."""
     library = check_arrays(name, FLOATS, input=input, running_mean=running_mean)
     batch, channels, count = _check_channels(
         name, input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
     )
     check_without_gradient(name, running_mean=running_mean, running_var=running_var)
+    has_none = running_mean is None and running_var is None
     check(
-        library != "jax" or (running_mean is None and running_var is None),
+        library != "jax" or has_none,
         f"`{name}` got running statistics of JAX, whose arrays never change",
         "pass None, and keep statistics yourself",
     )
     check(
-        batch * count > 1,
+        count > 1 or (batch > 1 if axes == (0,) else has_none),
         f"`{name}` got one element a channel for training",
-        "pass more, or training=False",
+        "pass more, or the statistics",
     )
-    y, mean, variance = _channelwise(input, weight, bias, channels, (0,), eps)
-    if running_mean is None and running_var is None:
-        return y
-    return y, mean, variance
+    y, mean, variance = _channelwise(input, weight, bias, channels, axes, eps)
+    return y if has_none else (y, mean, variance)
 
 
-def _applied(
-    input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, eps: float
+def _trained(*args: Any) -> Any:
+    return _with_statistics("batch_norm", (0,), *args)
+
+
+def _instances(*args: Any) -> Any:
+    return _with_statistics("instance_norm", (2,), *args)
+
+
+def _by_statistics(
+    name: str, input: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, eps: float
 ) -> Any:
     """The norm by statistics that are given."""
-    name = "batch_norm"
     check_arrays(name, FLOATS, input=input, running_mean=running_mean)
     _, channels, _ = _check_channels(
         name, input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias
     )
     check_without_gradient(name, running_mean=running_mean, running_var=running_var)
     if running_mean is None or running_var is None:
-        raise refuse(f"`{name}` got no statistics", "pass both, or training=True")
+        raise refuse(f"`{name}` got no statistics", "pass both, or have them computed")
     shape = (channels,) + (1,) * (len(input.shape) - 2)
     mean, variance = (constant(x).reshape(shape) for x in (running_mean, running_var))
     factor = 1.0 if weight is None else weight.reshape(shape)
@@ -577,8 +556,62 @@ def _applied(
     return apply(input, mean, _inverse_root(variance, float(eps)), factor, term)
 
 
+def _applied(*args: Any) -> Any:
+    return _by_statistics("batch_norm", *args)
+
+
+def _applied_instances(*args: Any) -> Any:
+    return _by_statistics("instance_norm", *args)
+
+
 _trained.__name__ = _applied.__name__ = "batch_norm"
+_instances.__name__ = _applied_instances.__name__ = "instance_norm"
 _known_trained, _known_applied = recorded(_trained), recorded(_applied)
+_known_instances, _known_applied_instances = recorded(_instances), recorded(_applied_instances)
+
+
+def _move_statistics(
+    input: Any, running: Sequence[Any], moments: Sequence[Any], momentum: float, examples: int
+) -> None:
+    """Moves running statistics towards the means of those of so many groups of examples, in place."""
+    count = count_of(input.shape) // input.shape[1] // examples
+    for old, moment, scale in zip(running, moments, (1.0, count / (count - 1))):
+        if old is not None:
+            total = moment.reshape(examples, -1)
+            total = _sum(total, axis=0) if examples > 1 else total.reshape(-1)
+            _moved(old, total, momentum, scale / examples, out=old)
+
+
+@takes_out
+def instance_norm(
+    input: Any, running_mean: Optional[Any] = None, running_var: Optional[Any] = None,
+    weight: Optional[Any] = None, bias: Optional[Any] = None, use_input_stats: bool = True,
+    momentum: float = 0.1, eps: float = 1e-5,
+) -> Any:  # fmt: skip
+    """(input - mean) / sqrt(variance + eps) * weight + bias, of each channel of each example.
+
+    use_input_stats: true for the statistics of input. Means of these over the examples are what
+      running_mean and running_var (if not None) are moved towards, in place, by momentum. Otherwise these
+      two are the statistics.
+    Shapes: input (N, C, ...); others (C,). Types: floats. Errors: E093. JAX has no running statistics
+    with use_input_stats.
+
+    Example:
+        import numpy as np
+        from tessera import ops
+
+        x = np.array([[[1.0, 3.0], [10.0, 30.0]]])
+        assert np.allclose(ops.instance_norm(x), [[[-1, 1], [-1, 1]]], atol=1e-4)
+    """
+    args = (input, running_mean, running_var, weight, bias, eps)
+    if not use_input_stats:
+        return _known_applied_instances(*args)
+    found = _known_instances(*args)
+    if running_mean is None and running_var is None:
+        return found
+    y, *moments = found
+    _move_statistics(input, (running_mean, running_var), moments, float(momentum), input.shape[0])
+    return y
 
 
 @takes_out
@@ -607,10 +640,6 @@ def batch_norm(
     found = _known_trained(*args)
     if running_mean is None and running_var is None:
         return found
-    y, mean, variance = found
-    count = count_of(input.shape) // input.shape[1]
-    unbiased = count / (count - 1)
-    for running, moment, scale in ((running_mean, mean, 1.0), (running_var, variance, unbiased)):
-        if running is not None:
-            _moved(running, moment.reshape(-1), float(momentum), scale, out=running)
+    y, *moments = found
+    _move_statistics(input, (running_mean, running_var), moments, float(momentum), 1)
     return y
