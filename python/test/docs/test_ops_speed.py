@@ -31,10 +31,10 @@ def test_causes_are_known_and_used() -> None:
 
 
 def test_the_first_pattern_that_fits_decides() -> None:
-    row = {"family": "scans", "name": "cummax 1", "pass": "backward"}
-    assert ops_speed.cause_of("small", row) == "scan"
-    assert ops_speed.cause_of("h200", row) == "scattered"
-    assert ops_speed.cause_of("large", {**row, "family": "none"}) == ""
+    row = {"family": "sorting", "name": "topk", "pass": "backward"}
+    assert ops_speed.cause_of("small", row) == "scatter"
+    assert ops_speed.cause_of("calls", row) == "gpu call"
+    assert ops_speed.cause_of("h200", row) == ""
 
 
 def test_ratios_are_of_the_gpu_where_all_have_its_time() -> None:
