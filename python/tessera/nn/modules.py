@@ -210,22 +210,14 @@ class Embedding(torch.nn.Embedding):  # type: ignore[misc]
 
 
 class EmbeddingBag(torch.nn.EmbeddingBag):  # type: ignore[misc]
-    """torch.nn.EmbeddingBag by ops.embedding_bag, of sums and means. Weights of samples are refused, and
-    so are `padding_idx`, `max_norm`, `scale_grad_by_freq` and `sparse`."""
+    """torch.nn.EmbeddingBag by ops.embedding_bag. `max_norm`, `scale_grad_by_freq` and `sparse` are refused."""
 
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:
         _check_options(self)
-        check(
-            per_sample_weights is None, "`EmbeddingBag` got per_sample_weights",
-            "use torch.nn.EmbeddingBag",
-        )  # fmt: skip
         return ops.embedding_bag(
-            input,
-            self.weight,
-            offsets,
-            mode=self.mode,
-            include_last_offset=self.include_last_offset,
-        )
+            input, self.weight, offsets, mode=self.mode, per_sample_weights=per_sample_weights,
+            include_last_offset=self.include_last_offset, padding_idx=self.padding_idx,
+        )  # fmt: skip
 
 
 class CrossEntropyLoss(torch.nn.CrossEntropyLoss):  # type: ignore[misc]
@@ -299,10 +291,7 @@ class KLDivLoss(torch.nn.KLDivLoss):  # type: ignore[misc]
 
 
 _OF_TABLES = {"max_norm": None, "scale_grad_by_freq": False, "sparse": False}
-_USUAL: dict[str, dict[str, Any]] = {
-    "Embedding": _OF_TABLES,
-    "EmbeddingBag": {**_OF_TABLES, "padding_idx": None},
-}
+_USUAL: dict[str, dict[str, Any]] = {"Embedding": _OF_TABLES, "EmbeddingBag": _OF_TABLES}
 """For options that an operator does not take, the value that is none."""
 
 
@@ -310,8 +299,6 @@ def _options_of(module: Any) -> list[str]:
     """The options of a module that its operator does not take."""
     usual = _USUAL.get(type(module).__name__, {})
     found = [name for name, value in usual.items() if getattr(module, name) != value]
-    if getattr(module, "mode", "") == "max":
-        found.append("mode")
     if "dim" in vars(module) and module.dim is None:
         found.append("dim")
     return found

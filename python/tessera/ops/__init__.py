@@ -63,6 +63,7 @@ from tessera.ops.activations import (
     threshold,
 )
 from tessera.ops.adafactor import adafactor_step
+from tessera.ops.bags import embedding_bag
 from tessera.ops.block_states import (
     adamw8bit_step,
     dequantize_blocks,
@@ -89,7 +90,6 @@ from tessera.ops.histograms import (
 )
 from tessera.ops.indexing import (
     embedding,
-    embedding_bag,
     gather,
     index_add,
     index_select,

@@ -18,7 +18,7 @@ from tessera.calls.outputs import library_of, make_output
 from tessera.calls.pointwise import pointwise
 from tessera.calls.recorded import recorded
 from tessera.language import types
-from tessera.ops.accumulation import launch_onto, steps, with_part, zeros
+from tessera.ops.accumulation import launch_onto, with_part, zeros
 from tessera.ops.arguments import (
     ELEMENTS,
     FLOATS,
@@ -39,7 +39,6 @@ from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import indexing as kernels
 from tessera.ops.launching import MAX_TILE, Spec, launch, make_lines, power_of_2
 from tessera.ops.outputs import launch_results, takes_out
-from tessera.ops.padding import cat
 from tessera.ops.tuning import CPU, GPU, choose, choose_lines, threads_of
 from tessera.runtime.arrays import dtype_name
 from tessera.wording import shown
@@ -547,30 +546,29 @@ def one_hot(tensor: Any, num_classes: int) -> Any:
 # --- Segments -------------------------------------------------------------------------
 
 
-def _segment_forward(data: Any, index: Any, begins: Any, *, kind: str) -> Results:
+def _segment_forward(data: Any, begins: Any, *, kind: str) -> Results:
     segments, rest = begins.shape[0] - 1, tuple(data.shape[1:])
     length = math.prod(rest)
     block = min(power_of_2(length), 1024)
     acc = accumulator_of(dtype_of(data))
     (out,) = launch_results(
         kernels.segment_kernel, segments * -(-length // block),
-        (dense(data), dense(index), dense(begins)), [Spec((segments, *rest), dtype_of(data))],
-        ((data if index is None else index).shape[0], data.shape[0], length, block, acc, kind),
+        (dense(data), dense(begins)), [Spec((segments, *rest), dtype_of(data))],
+        (data.shape[0], length, block, acc, kind),
     )  # fmt: skip
-    return (out,), (data, index, begins)
+    return (out,), (data, begins)
 
 
 def _segment_backward(saved: Any, grads: Any, wanted: Any, *, kind: str) -> Sequence[Any]:
-    data, index, begins = saved
+    data, begins = saved
     segments, length = begins.shape[0] - 1, math.prod(data.shape[1:])
     block = min(power_of_2(length), 1024)
     out = zeros(data, tuple(data.shape), accumulator_of(dtype_of(data)))
     out = launch_onto(
         kernels.segment_backward_kernel, segments * -(-length // block),
-        (dense(grads[0]), dense(index), dense(begins)), out,
-        ((data if index is None else index).shape[0], data.shape[0], length, block, kind),
+        (dense(grads[0]), dense(begins)), out, (data.shape[0], length, block, kind),
     )  # fmt: skip
-    return converted(out, dtype_of(data)), None, None
+    return converted(out, dtype_of(data)), None
 
 
 _segments = Operator("segment_reduce", _segment_forward, _segment_backward)
@@ -610,51 +608,4 @@ def segment_reduce(data: Any, reduce: str, *, offsets: Any) -> Any:
         'pass "sum", "mean", "max" or "min"',
     )
     op = _segments if reduce in ("sum", "mean") else _extreme_segments
-    return op(data, None, offsets, kind=reduce)
-
-
-@recorded
-@takes_out
-def embedding_bag(
-    input: Any, weight: Any, offsets: Optional[Any] = None, *, mode: str = "mean",
-    include_last_offset: bool = False,
-) -> Any:  # fmt: skip
-    """The sum or mean of the rows weight[input[i]] of each bag, from offsets[b] to offsets[b + 1].
-
-    The last bag ends with input, unless include_last_offset says that offsets end with its end. Each line
-    of an input of two dimensions is a bag, without offsets.
-    An index that is negative, or too large, counts as a row of 0. Bags end with input.
-    Shapes: input (n,) or (bags, n), weight (rows, size), offsets (bags,) or (bags + 1,). Types: floats;
-    indices of int32 or int64. Errors: E093. Missing: `mode="max"`, `per_sample_weights`,
-    `padding_idx`, `max_norm`, `norm_type`, `scale_grad_by_freq`, `sparse`.
-
-    Example:
-        import numpy as np
-        from tessera import ops
-
-        weight, index = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1, 0, 1])
-        y = ops.embedding_bag(index, weight, np.array([0, 2]), mode="sum")
-        assert y.tolist() == [[4, 6], [3, 4]]
-    """
-    name = "embedding_bag"
-    _check_table(name, input, weight, None)
-    check(mode in ("sum", "mean"), f"`{name}` got mode={shown(mode)}", 'pass "sum" or "mean"')
-    shape = tuple(input.shape)
-    if offsets is None:
-        check(
-            len(shape) == 2,
-            f"`{name}` got indices of shape {shape} and no offsets",
-            "pass a line for each bag: (bags, n), or offsets",
-        )
-        offsets = steps(input, 0, shape[0] + 1, shape[1], dtype_of(input))
-        return _segments(weight, input.reshape(-1), offsets, kind=mode)
-    check_arrays(name, INDICES, input=input, offsets=offsets)
-    has_end = bool(include_last_offset)
-    check(
-        len(shape) == 1 and len(offsets.shape) == 1 and offsets.shape[0] >= has_end,
-        f"`{name}` got indices of shape {shape} and offsets of {tuple(offsets.shape)}",
-        "pass (n,) and (bags,), or (bags + 1,) with include_last_offset",
-    )
-    if not has_end:
-        offsets = cat([offsets, steps(offsets, shape[0], 1, 1, dtype_of(offsets))])
-    return _segments(weight, input, offsets, kind=mode)
+    return op(data, offsets, kind=reduce)

@@ -18,6 +18,7 @@ from torch.overrides import TorchFunctionMode
 from tessera.errors import ArgumentError
 from tessera.ops import (
     activations,
+    bags,
     dropouts,
     elementwise,
     histograms,
@@ -38,7 +39,7 @@ from tessera.wording import closest, shown
 
 _MODULES = (
     activations, elementwise, softmaxes, losses, normalizations, reductions, scans, indexing,
-    padding, histograms, products, sorting, random, dropouts, sampling,
+    padding, histograms, products, sorting, random, dropouts, sampling, bags,
 )  # fmt: skip
 
 # Python functions, whose parameters are known.

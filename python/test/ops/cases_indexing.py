@@ -114,8 +114,15 @@ CASES = [
         Case(f"embedding_bag {mode}", ops.embedding_bag,
              lambda m, end=end: (indexed(m, 9, limit=7), m.array(7, 33), OFFSETS[:end]), bags,
              settings={"mode": mode, "include_last_offset": end is None}, libraries=EVERYWHERE)
-        for mode, end in (("sum", None), ("mean", -1))
+        for mode, end in (("sum", None), ("mean", -1), ("max", None))
     ],
+    Case("embedding_bag weights",
+         lambda x, w, scales, **named: ops.embedding_bag(x, w, per_sample_weights=scales, **named),
+         lambda m: (indexed(m, 4, 3, limit=7), m.array(7, 33), m.array(4, 3)),
+         lambda x, w, scales, **named: bags(x, w, per_sample_weights=scales, **named),
+         settings={"mode": "sum", "padding_idx": -2}, libraries=EVERYWHERE),
+    Case("embedding_bag padding", ops.embedding_bag,
+         lambda m: (indexed(m, 4, 5, limit=3), m.array(3, 9)), bags, settings={"padding_idx": 1}),
     Case("embedding_bag lines", ops.embedding_bag,
          lambda m: (indexed(m, 4, 3, limit=7), m.array(7, 33)), bags, libraries=EVERYWHERE),
     *[

@@ -25,7 +25,7 @@ INPUTS = {
 }  # fmt: skip
 ARGUMENTS = {
     "Softmax": (1,), "LogSoftmax": (1,), "LayerNorm": ((6, 5),), "RMSNorm": (5, 1e-5), "GroupNorm": (3, 6),
-    "BatchNorm1d": (6,), "BatchNorm2d": (6,), "BatchNorm3d": (6,), "Embedding": (3, 7, 1), "EmbeddingBag": (3, 7), "GLU": (1,),
+    "BatchNorm1d": (6,), "BatchNorm2d": (6,), "BatchNorm3d": (6,), "Embedding": (3, 7, 1), "EmbeddingBag": (3, 7, None, 2.0, False, "max", False, None, False, 1), "GLU": (1,),
     "InstanceNorm1d": (6, 1e-3, 0.1, True), "InstanceNorm2d": (4,), "InstanceNorm3d": (2, 1e-3, 0.3, True, True), "Softmin": (1,), "Threshold": (0.5, -2.0), "Hardtanh": (-0.5, 0.75),
     **{f"{kind}Pad{rank}d": (2,) for kind in ("Zero", "Reflection", "Replication", "Circular") for rank in (1, 2, 3)},
     **{f"ConstantPad{rank}d": ((1, 2) * rank, 1.5) for rank in (1, 2, 3)},
@@ -191,7 +191,7 @@ def test_replace() -> None:
     others = torch.nn.Sequential(
         torch.nn.ReflectionPad1d(1), torch.nn.Softsign(), torch.nn.Dropout(),
         torch.nn.Embedding(3, 4, sparse=True), torch.nn.Softmax(),
-        torch.nn.EmbeddingBag(3, 4, mode="max"),
+        torch.nn.EmbeddingBag(3, 4, max_norm=1.0),
     )  # fmt: skip
     assert nn.replace(others) == {"0": "ReflectionPad1d", "1": "Softsign"}
 
@@ -214,7 +214,7 @@ def test_options_that_are_refused() -> None:
         lambda: nn.AdamW([X]).load_state_dict(torch.optim.AdamW([X], amsgrad=True).state_dict()),
         lambda: nn.AdamW([X]).load_state_dict(torch.optim.Adam([X], weight_decay=0.1).state_dict()),
         lambda: nn.Embedding(3, 4, sparse=True)(torch.tensor([1])),
-        lambda: nn.EmbeddingBag(3, 4, padding_idx=1)(torch.tensor([[1]])),
+        lambda: nn.EmbeddingBag(3, 4, max_norm=1.0)(torch.tensor([[1]])),
         lambda: nn.Softmax2d()(torch.ones(3)),
     ):
         with pytest.raises(tessera.ArgumentError) as caught:

@@ -128,8 +128,10 @@ def test_libraries_that_do_not_fit() -> None:
         lambda: ops.index_add(np.ones(3), 0, np.ones(2, np.int64), np.ones(3)),
         lambda: ops.embedding(np.ones(3), np.ones((3, 4))),
         lambda: ops.embedding(np.ones(3, np.int64), np.ones((3, 4)), padding_idx=3),
+        lambda: ops.embedding_bag(np.ones((3, 1), np.int64), np.ones((3, 4)), mode="min"),
+        lambda: ops.embedding_bag(np.ones((3, 1), np.int64), np.ones((3, 4)), padding_idx=3),
         lambda: ops.embedding_bag(
-            np.ones(3, np.int64), np.ones((3, 4)), np.ones(3, np.int64), mode="max"
+            np.ones((3, 1), np.int64), np.ones((3, 4)), per_sample_weights=np.ones((3, 1))
         ),
         lambda: ops.segment_reduce(np.ones(3), "prod", offsets=np.ones(3, np.int64)),
         lambda: ops.one_hot(np.ones(3, np.int64), -1),

@@ -36,7 +36,8 @@ from . import (
 # With these each kernel runs, forward and backward.
 NAMES = """softmax 1|softmax -1|log_softmax 0|cross entropy weight|cross entropy soft|nll images|layer norm|
 group norm cached|batch norm|add rms norm|rotary part|argmax|cumsum 1|logcumsumexp -1|cummax|sort|topk|topk least|gather|scatter mean True|
-scatter amax False|index_add|embedding|embedding_bag mean|segments max|one_hot|pad replicate (1, 2, 3, 4, 5, 6)|pad reflect (2, 4, 3, 1)|
+scatter amax False|index_add|embedding|embedding_bag mean|embedding_bag max|embedding_bag weights|segments max|one_hot|
+pad replicate (1, 2, 3, 4, 5, 6)|pad reflect (2, 4, 3, 1)|
 cat five|permute_copy|bincount|bincount weights|histc|searchsorted lines|unique_consecutive|spmm""".replace(
     "\n", ""
 ).split(

@@ -116,9 +116,9 @@ def add_rows_in_order_kernel(source, index, out, selected, extent, length, facto
 
 
 @jit
-def segment_kernel(x, index, begins, out, count, extent, length, BLOCK: tl.constexpr,
-                   ACC: tl.constexpr, KIND: tl.constexpr):  # fmt: skip
-    """Reduces the rows of x, or those that `index` names, from begins[s] to begins[s + 1] of `count`."""
+def segment_kernel(x, begins, out, count, length, BLOCK: tl.constexpr, ACC: tl.constexpr,
+                   KIND: tl.constexpr):  # fmt: skip
+    """Reduces the rows of x from begins[s] to begins[s + 1], of `count` in all."""
     columns = tl.cdiv(length, BLOCK)
     segment = tl.program_id(0) // columns
     i = tl.program_id(0) % columns * BLOCK + tl.arange(0, BLOCK)
@@ -126,11 +126,7 @@ def segment_kernel(x, index, begins, out, count, extent, length, BLOCK: tl.const
     neutral = float("-inf") if KIND == "max" else float("inf") if KIND == "min" else 0.0
     total = tl.full((BLOCK,), neutral, ACC)
     for row in range(begin, end):
-        at = row.to(tl.int64)
-        if index is not None:
-            at = tl.load(index + row).to(tl.int64)
-        mask = (i < length) & (at >= 0) & (at < extent)
-        value = tl.load(x + at * length + i, mask=mask, other=neutral).to(ACC)
+        value = tl.load(x + row.to(tl.int64) * length + i, mask=i < length, other=neutral).to(ACC)
         if KIND == "max":
             total = tl.maximum(total, value, propagate_nan=tl.PropagateNan.ALL)
         elif KIND == "min":
@@ -138,15 +134,14 @@ def segment_kernel(x, index, begins, out, count, extent, length, BLOCK: tl.const
         else:
             total += value
     if KIND == "mean":
-        # The mean of no rows is 0 in a bag, and NaN in a segment.
-        total = total / tl.maximum(end - begin, 0 if index is None else 1)
+        total = total / tl.maximum(end - begin, 0)  # NaN of no rows
     tl.store(out + segment.to(tl.int64) * length + i, total, mask=i < length)
 
 
 @jit
-def segment_backward_kernel(grad, index, begins, out, count, extent, length, BLOCK: tl.constexpr,
+def segment_backward_kernel(grad, begins, out, count, length, BLOCK: tl.constexpr,
                             KIND: tl.constexpr):  # fmt: skip
-    """Hands the gradient of each segment to its rows; adds it up if `index` names them."""
+    """Hands the gradient of each segment to its rows."""
     columns = tl.cdiv(length, BLOCK)
     segment = tl.program_id(0) // columns
     i = tl.program_id(0) % columns * BLOCK + tl.arange(0, BLOCK)
@@ -157,13 +152,7 @@ def segment_backward_kernel(grad, index, begins, out, count, extent, length, BLO
     if KIND == "mean":
         value = value / tl.maximum(end - begin, 1)
     for row in range(begin, end):
-        if index is not None:
-            at = tl.load(index + row).to(tl.int64)
-            tl.atomic_add(
-                out + at * length + i, value, mask=(i < length) & (at >= 0) & (at < extent)
-            )
-        else:
-            tl.store(out + row.to(tl.int64) * length + i, value, mask=(i < length) & (row < extent))
+        tl.store(out + row.to(tl.int64) * length + i, value, mask=i < length)
 
 
 @jit
