@@ -33,12 +33,14 @@ from tessera.ops.arguments import (
     count_of,
     dense,
     dtype_of,
+    read_number,
     shape_of,
 )
 from tessera.ops.differentiation import Operator, Results
 from tessera.ops.kernels import indexing as kernels
 from tessera.ops.launching import MAX_TILE, Spec, launch, make_lines, power_of_2
 from tessera.ops.outputs import launch_results, takes_out
+from tessera.ops.reductions import amax
 from tessera.ops.tuning import CPU, GPU, choose, choose_lines, threads_of
 from tessera.runtime.arrays import dtype_name
 from tessera.wording import shown
@@ -517,12 +519,13 @@ def _check_table(name: str, input: Any, weight: Any, padding: Optional[int]) -> 
 
 @recorded
 @takes_out
-def one_hot(tensor: Any, num_classes: int) -> Any:
+def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     """1 where the class is that of the element, and 0 elsewhere, in a new last dimension.
 
+    num_classes: -1 stands for one more than the largest element, which the call then reads: it waits for
+      a GPU.
     A class that is negative, or too large, is 0 everywhere.
     Shapes: any. Types: int32, int64; the result is int64. Errors: E093.
-    Missing: `num_classes=-1`, which reads the elements.
 
     Example:
         import numpy as np
@@ -531,9 +534,11 @@ def one_hot(tensor: Any, num_classes: int) -> Any:
         assert ops.one_hot(np.array([1, 0]), 3).tolist() == [[0, 1, 0], [1, 0, 0]]
     """
     check_arrays("one_hot", INDICES, tensor=tensor)
+    if type(num_classes) is int and num_classes == -1 and count_of(tensor.shape):
+        num_classes = int(read_number(amax(tensor))) + 1
     check(
         type(num_classes) is int and num_classes > 0,
-        f"`one_hot` got num_classes={shown(num_classes)}",
+        f"`one_hot` got num_classes={shown(num_classes)}, or no element from 0 on",
         "pass the number of classes",
     )
     rows, block = count_of(tensor.shape), min(1024, power_of_2(num_classes))

@@ -130,6 +130,8 @@ CASES = [
              settings={"offsets": OFFSETS}, has_gradient=kind in ("sum", "mean"), libraries=EVERYWHERE)
         for kind in ("sum", "mean", "max", "min")
     ],
+    Case("one_hot of the largest", ops.one_hot, lambda m: (indexed(m, 3, 4, limit=5),), F.one_hot, FLOATS[:1],
+         has_gradient=False, libraries=EVERYWHERE),
     Case("one_hot", ops.one_hot, lambda m: (indexed(m, 3, 4, limit=5), 5), F.one_hot, FLOATS[:1],
          has_gradient=False, libraries=EVERYWHERE),
 ]  # fmt: skip

@@ -134,7 +134,9 @@ def test_libraries_that_do_not_fit() -> None:
             np.ones((3, 1), np.int64), np.ones((3, 4)), per_sample_weights=np.ones((3, 1))
         ),
         lambda: ops.segment_reduce(np.ones(3), "prod", offsets=np.ones(3, np.int64)),
-        lambda: ops.one_hot(np.ones(3, np.int64), -1),
+        lambda: ops.one_hot(np.ones(3, np.int64), 0),
+        lambda: ops.one_hot(np.ones(0, np.int64)),
+        lambda: ops.one_hot(np.full(3, -2)),
         lambda: ops.sgd_step(np.ones(3), np.ones(3), lr=1.0, momentum=0.5),
         lambda: ops.sgd_step(np.ones(3), np.ones(3), lr=1.0, nesterov=True),
         lambda: ops.sgd_step([np.ones(3)], [np.ones(3), np.ones(3)], lr=1.0),
