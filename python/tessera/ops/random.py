@@ -247,7 +247,7 @@ def _gumbel_forward(input: Any, *, tau: float, seed: int) -> Results:
 def _gumbel_backward(
     saved: Any, grads: Any, wanted: Any, *, tau: float, seed: int
 ) -> Sequence[Any]:
-    return (grads[0] / tau,)
+    return (grads[0] if tau == 1 else grads[0] / tau,)
 
 
 _gumbel = Operator("gumbel_softmax", _gumbel_forward, _gumbel_backward)
