@@ -47,7 +47,8 @@ def steps(like: Any, start: int, count: int, step: int, dtype: types.dtype) -> A
         return zeros(like, (count,), dtype)
     library, ends = library_of(like), (start, start + count * step, step)
     if library == "jax":
-        return load("jax.numpy").arange(*ends, dtype=library_dtype("jax", dtype))
+        wanted = load("jax").dtypes.canonicalize_dtype(library_dtype("jax", dtype))
+        return load("jax.numpy").arange(*ends, dtype=wanted)
     if library == "torch":
         torch = sys.modules["torch"]
         wanted = getattr(torch, dtype_name(dtype))

@@ -498,25 +498,16 @@ def _found_runs(x: Any, with_inverse: bool, with_counts: bool) -> tuple[Any, Any
     return values[:runs], numbers, _lengths(begins, runs=runs) if with_counts else None
 
 
-def _check_whole(name: str, dim: Any) -> None:
-    check(
-        dim is None,
-        f"`{name}` got dim={shown(dim)}, and compares elements, not slices",
-        "leave dim out, or use the array library's own",
-    )
-
-
 def unique_consecutive(
-    input: Any, return_inverse: bool = False, return_counts: bool = False, dim: None = None
+    input: Any, return_inverse: bool = False, return_counts: bool = False, dim: Optional[int] = None
 ) -> Union[Any, tuple[Any, ...]]:
-    """The first of each run of equal elements, in the order of the flattened array.
+    """The first of each run of equal elements of the flattened array, or of equal slices along dim.
 
     If the elements are sorted, these are the different ones. return_inverse adds the number of the run of each
     element, return_counts the length of each run. NaNs differ from each other. The call reads the
     number of runs, so it waits for a GPU.
-    Shapes: any; the inverse has input's, others are lines. Types: floats, integers, bools; inverse and
-    counts are int64. Errors: E093, E094 for a gradient. Missing: another `dim`
-    than None.
+    Shapes: any; the inverse has input's, others are lines. With dim all are lines but the slices. Types: floats,
+    integers, bools; inverse and counts are int64. Errors: E093, E094 for a gradient.
 
     Example:
         import numpy as np
@@ -526,7 +517,11 @@ def unique_consecutive(
         assert [each.tolist() for each in found] == [[3, 5, 3], [0, 0, 1, 2], [2, 1, 1]]
     """
     check_arrays("unique_consecutive", ELEMENTS, input=input)
-    _check_whole("unique_consecutive", dim)
+    if dim is not None:
+        slices: Any = load("tessera.ops.slices")
+        return slices.different(
+            "unique_consecutive", input, dim, False, return_inverse, return_counts
+        )
     line = dense(input)
     line = line if len(line.shape) == 1 else line.reshape(-1)
     values, inverse, counts = _found_runs(line, bool(return_inverse), bool(return_counts))
@@ -551,15 +546,16 @@ _inverse = Operator("unique", _inverse_forward, None)
 
 def unique(
     input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
-    dim: None = None,
+    dim: Optional[int] = None,
 ) -> Union[Any, tuple[Any, ...]]:  # fmt: skip
-    """The different elements, in order. NaNs differ from each other, and are the last.
+    """The different elements, or slices along dim, in order. NaNs differ from each other, and are the last.
 
     sorted: true in any case. return_inverse adds the place of each element among these, return_counts
     how often each is there. The call reads how many there are, so it waits for a GPU.
-    Shapes: any of up to 16384 elements; the inverse has input's, others are lines. Types: floats,
-    integers; inverse and counts are int64. Errors: E093, E094 for a gradient. Missing: another
-    `dim` than None, more elements.
+    Slices are compared by their elements in order, by a sort for each element of a slice.
+    Shapes: any of up to 16384 elements, or slices; the inverse has input's, others are lines. With dim all
+    are lines but the slices. Types: floats, integers; inverse and counts are int64. Errors: E093, E094
+    for a gradient. Missing: more elements, or slices.
 
     Example:
         import numpy as np
@@ -569,7 +565,9 @@ def unique(
         assert [each.tolist() for each in found] == [[3, 5], [1, 0, 1], [1, 2]]
     """
     check_arrays("unique", NUMBERS, input=input)
-    _check_whole("unique", dim)
+    if dim is not None:
+        slices: Any = load("tessera.ops.slices")
+        return slices.different("unique", input, dim, True, return_inverse, return_counts)
     count = count_of(input.shape)
     check(
         count <= MAX_SORTED,

@@ -39,11 +39,13 @@ def plain(
 
 
 def by_value(x: Any, **settings: Any) -> Any:
-    return torch.unique_consecutive(x, return_inverse=True, return_counts=True)
+    return torch.unique_consecutive(
+        x, return_inverse=True, return_counts=True, dim=settings.get("dim")
+    )
 
 
 def ordered(x: Any, **settings: Any) -> Any:
-    return torch.unique(x, return_inverse=True, return_counts=True)
+    return torch.unique(x, return_inverse=True, return_counts=True, dim=settings.get("dim"))
 
 
 CASES = [
@@ -74,4 +76,8 @@ CASES = [
           return_counts=True),
     plain("unique_consecutive none", ops.unique_consecutive, lambda m: (runs(m, 0, 4),), by_value,
           FLOATS, return_inverse=True, return_counts=True),
+    plain("unique slices", ops.unique, lambda m: (m.array(40, 3, 2, low=0, high=1),), ordered, INTEGERS,
+          return_inverse=True, return_counts=True, dim=0),
+    plain("unique_consecutive slices", ops.unique_consecutive, lambda m: (runs(m, 3, 41),), by_value,
+          (*FLOATS, *INTEGERS), return_inverse=True, return_counts=True, dim=-1),
 ]  # fmt: skip

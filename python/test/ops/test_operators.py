@@ -464,6 +464,8 @@ def test_errors_name_the_operator_that_was_called() -> None:
     three = np.ones(3)
     for call, text in (
         (lambda: ops.unique(np.ones(20000)), "`unique` got 20000 elements"),
+        (lambda: ops.unique(np.ones((20000, 1)), dim=0), "`unique` got 20000 slices"),
+        (lambda: ops.unique_consecutive(np.ones((3, 0)), dim=0), r"got dim=0 and shape \(3, 0\)"),
         (lambda: ops.bucketize(three, np.ones(3, np.float32)), "`bucketize` got boundaries of"),
         (lambda: ops.vector_norm(np.ones((2, 0)), -1), "`vector_norm` of order -1.0 of no elem"),
         (lambda: ops.vector_norm(np.ones((2, 0)), np.inf, 1), "`vector_norm` of order inf of no"),
