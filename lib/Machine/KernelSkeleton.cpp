@@ -182,6 +182,8 @@ public:
   std::map<int, std::map<int, double>> readByLoop;
 
 private:
+  static constexpr size_t kMaxPath = 4096;
+
   void noteIteration(const SkeletonBlock &block, int number);
   Number evaluate(const SkeletonValue &value, const std::map<int64_t, Number> &words) const;
   int choose(const SkeletonBlock &block, int number);
@@ -304,8 +306,12 @@ void Walker::walk(std::array<int64_t, 3> ofProgram, int64_t ofThread,
       break;
     }
     ++visits[number];
-    if (hasGuesses)
+    if (hasGuesses) {
+      // So that a search through it stays cheap.
+      if (path.size() == kMaxPath)
+        path.clear();
       path.push_back(number);
+    }
     incoming.clear();
     for (const SkeletonBlock::Phi &phi : block.phis) {
       Number value;
