@@ -10,6 +10,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
+#include <cmath>
 
 using namespace llvm;
 using namespace tessera;
@@ -128,7 +129,8 @@ std::string tessera::estimateLaunch(const CompiledKernel &compiled, ArrayRef<int
   LaunchSizes sizes = getLaunchSizes(metadata, grid, std::move(values), numSMs);
   sizes.arrayBytes = getArrayBytes(metadata, sizes.arguments.size(), arrayBytes);
   ProgramWork work = skeleton->walk(sizes);
-  int64_t blocks = sizes.grid[0] * sizes.grid[1] * sizes.grid[2];
+  double launched = double(sizes.grid[0]) * double(sizes.grid[1]) * double(sizes.grid[2]);
+  auto blocks = int64_t(std::ceil(launched * work.getActivePart(launched, sizes.arrayBytes)));
   KernelResources kernel{metadata.numWarps, registers, metadata.sharedBytes, metadata.spillBytes,
                          metadata.numStages};
   double bytes = getMemoryBytes(work, double(blocks), sizes.arrayBytes);

@@ -372,6 +372,8 @@ static ProgramWork walkPrograms(const KernelSkeleton &skeleton, const LaunchSize
           result.traffic[argument].first += bytes.first * times;
           result.traffic[argument].second += bytes.second * times;
         }
+        for (auto [argument, bytes] : blocks[i].stored)
+          result.stored[argument] += bytes * times;
       }
       slowest = std::max(slowest, own.clock);
       result.isCertain &= own.isCertain;
@@ -393,6 +395,16 @@ ProgramWork KernelSkeleton::walk(const LaunchSizes &launch) const {
   return walkPrograms(*this, launch, samples, found, ignored);
 }
 
+double ProgramWork::getActivePart(double programs, llvm::ArrayRef<int64_t> arrayBytes) const {
+  double part = 1;
+  if (isCertain)
+    return part;
+  for (auto [argument, bytes] : stored)
+    if (argument >= 0 && argument < int(arrayBytes.size()) && arrayBytes[argument] > 0)
+      part = std::min(part, double(arrayBytes[argument]) / (bytes * programs));
+  return part;
+}
+
 //===----------------------------------------------------------------------===//
 // Text
 //===----------------------------------------------------------------------===//
@@ -401,7 +413,7 @@ ProgramWork KernelSkeleton::walk(const LaunchSizes &launch) const {
 static double roundTenths(double amount) { return std::round(amount * 10) / 10; }
 
 static llvm::json::Array toJSON(const SkeletonBlock &block) {
-  llvm::json::Array phis, amounts, traffic, words;
+  llvm::json::Array phis, amounts, traffic, words, stored;
   for (auto [address, value] : block.words)
     words.push_back(llvm::json::Array{address, value});
   for (const SkeletonBlock::Phi &phi : block.phis) {
@@ -417,6 +429,8 @@ static llvm::json::Array toJSON(const SkeletonBlock &block) {
       amounts.push_back(llvm::json::Array{i, roundTenths(block.work.amounts[i])});
   for (const auto &[argument, bytes] : block.traffic)
     traffic.push_back(llvm::json::Array{argument, bytes.first, bytes.second});
+  for (auto [argument, bytes] : block.stored)
+    stored.push_back(llvm::json::Array{argument, bytes});
   return llvm::json::Array{roundTenths(block.latency),
                            roundTenths(block.pending),
                            int(block.waitsForPending),
@@ -429,7 +443,8 @@ static llvm::json::Array toJSON(const SkeletonBlock &block) {
                            std::move(amounts),
                            std::move(traffic),
                            llvm::json::Array(block.cases),
-                           std::move(words)};
+                           std::move(words),
+                           std::move(stored)};
 }
 
 std::string KernelSkeleton::print() const {
@@ -531,6 +546,12 @@ static SkeletonBlock readBlock(Reader &reader, const llvm::json::Array &row, int
     block.words.push_back({reader.integer(word, 0, INT64_MIN, INT64_MAX),
                            int(reader.integer(word, 1, 0, numValues))});
   }
+  // Kernels that an older compiler stored have no row for these.
+  if (row.size() > 13)
+    for (const llvm::json::Value &each : reader.array(row, 13)) {
+      const llvm::json::Array none, &bytes = each.getAsArray() ? *each.getAsArray() : none;
+      block.stored[reader.integer(bytes, 0, -1, INT32_MAX)] = reader.number(bytes, 1);
+    }
   const llvm::json::Array &cases = reader.array(row, 11);
   for (size_t i = 0; i < cases.size(); ++i)
     block.cases.push_back(reader.integer(cases, i, INT64_MIN, INT64_MAX));

@@ -109,6 +109,19 @@ TEST(KernelSkeletonTest, OuterUnknownLoopsAreNotScaledAgain) {
   EXPECT_DOUBLE_EQ(work.visits[1], KernelSkeleton::kGuessedIterations * 5);
 }
 
+TEST(KernelSkeletonTest, ProgramsThatStoreMoreThanThereIsReturnEarly) {
+  ProgramWork work;
+  work.stored = {{-1, 1e9}, {0, 4096}, {2, 64}};
+  std::vector<int64_t> arrayBytes = {100 * 4096, -1, -1};
+  EXPECT_EQ(work.getActivePart(400, arrayBytes), 1); // nothing was guessed
+  work.isCertain = false;
+  EXPECT_EQ(work.getActivePart(400, arrayBytes), 0.25);
+  EXPECT_EQ(work.getActivePart(50, arrayBytes), 1);
+  EXPECT_EQ(work.getActivePart(400, {}), 1);
+  // Arrays without elements say nothing.
+  EXPECT_EQ(work.getActivePart(400, {0, 0, 0}), 1);
+}
+
 TEST(KernelSkeletonTest, EndlessLoopsEnd) {
   ProgramWork work = makeLoop(0).walk(getSizes(1));
   EXPECT_FALSE(work.isCertain);
@@ -143,11 +156,13 @@ TEST(KernelSkeletonTest, SwitchesOfWarps) {
 TEST(KernelSkeletonTest, TextIsReadBack) {
   KernelSkeleton skeleton = makeLoop(64);
   skeleton.blocks[1].pending = 12.5;
+  skeleton.blocks[1].stored = {{-1, 32}, {2, 512}};
   std::string text = skeleton.print();
   std::optional<KernelSkeleton> read = KernelSkeleton::parse(text);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->print(), text);
   EXPECT_EQ(read->walk(getSizes(640)).latency, skeleton.walk(getSizes(640)).latency);
+  EXPECT_EQ(read->walk(getSizes(640)).stored[2], 10 * 512);
   for (llvm::StringRef bad : {"", "[]", "[[],[]]", "{}", "[[],[[]]]", "[[[99,32,0,-1,-1,-1]],[]]"})
     EXPECT_FALSE(KernelSkeleton::parse(bad)) << bad.str();
   // A value that is none of the list, and a block.

@@ -55,6 +55,24 @@ TEST(KernelWorkTest, AccessesMoveSectors) {
   EXPECT_EQ(load(0, "float", "1")[Resource::Read], 32);
 }
 
+TEST(KernelWorkTest, LanesStoreAtPlacesOfTheirOwn) {
+  auto countStored = [](int stride, const std::string &store) {
+    return count("%t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n%o = mul i32 %t, " +
+                     std::to_string(stride) + "\n%a = getelementptr i8, ptr addrspace(1) %p, i32 " +
+                     "%o\n" + store + "\nret void\n",
+                 "ptr addrspace(1) %p")
+        .blocks[0]
+        .stored;
+  };
+  using Stored = std::map<int, double>;
+  EXPECT_EQ(countStored(4, "store i32 1, ptr addrspace(1) %a"), (Stored{{0, 128}}));
+  EXPECT_EQ(countStored(16, "store i16 1, ptr addrspace(1) %a"), (Stored{{0, 64}}));
+  // All lanes store the same number, or add to many.
+  EXPECT_EQ(countStored(0, "store i32 1, ptr addrspace(1) %a"), Stored());
+  EXPECT_EQ(countStored(4, "%x = atomicrmw add ptr addrspace(1) %a, i32 1 monotonic"), Stored());
+  EXPECT_EQ(countStored(4, "%x = load i32, ptr addrspace(1) %a"), Stored());
+}
+
 TEST(KernelWorkTest, LoadedNumbersAreRarelyEqual) {
   auto guess = [](const std::string &predicate) {
     return count(

@@ -148,6 +148,9 @@ struct SkeletonBlock {
   bool waitsForPending = false;
   /// Bytes read and written, by the kernel's argument that they belong to (-1: unknown).
   std::map<int, std::pair<double, double>> traffic;
+  /// Bytes that lanes store at addresses of their own, by the same. No other lane may store there,
+  /// which is not known of a number that a whole warp stores.
+  std::map<int, double> stored;
 };
 
 /// The sizes of a launch.
@@ -166,8 +169,14 @@ struct ProgramWork {
   double latency = 0; ///< cycles of its slowest warp, which never waits for another warp's work
   double longest = 0; ///< the same of the slowest program that was looked at
   std::map<int, std::pair<double, double>> traffic;
+  std::map<int, double> stored;
   std::vector<double> visits; ///< of each block, by all warps
   bool isCertain = true;
+
+  /// The part of `programs` that has work. If branches were guessed, some programs may return at
+  /// once, such as those for rows that a list does not have. All of them together store no more
+  /// than the arrays of `arrayBytes` (by argument) have.
+  double getActivePart(double programs, llvm::ArrayRef<int64_t> arrayBytes) const;
 };
 
 class KernelSkeleton {

@@ -65,12 +65,19 @@ void WorkOfInstructions::addShared(const Value *address, int64_t bytes, bool isL
 void WorkOfInstructions::addGlobal(const Value *address, int64_t bytes, bool isLoad,
                                    InstructionWork &work) {
   const Lanes &at = lanes.get(address);
-  SmallSet<int64_t, 32> sectors, lines;
-  for (int64_t lane : at)
+  SmallSet<int64_t, 32> places, sectors, lines;
+  for (int64_t lane : at) {
+    places.insert(lane);
     for (int64_t byte = 0; byte < bytes; byte += GPUMachine::kBankBytes) {
       sectors.insert((lane + byte) / GPUMachine::kSectorBytes);
       lines.insert((lane + byte) / GPUMachine::kLineBytes);
     }
+  }
+  // Fewer may be a number for each row, which several warps store. Rows that are loaded look the
+  // same.
+  constexpr size_t kMinPlaces = 8;
+  if (!isLoad && places.size() >= kMinPlaces)
+    work.stored = double(bytes) * double(places.size());
   work.issue();
   double moved = double(sectors.size()) * GPUMachine::kSectorBytes;
   // An access of one lane, or of all lanes to the same place, moves less than a sector of its own.
@@ -103,6 +110,7 @@ void WorkOfInstructions::addBox(const CallInst &call, bool isLoad, InstructionWo
         work.base = argument->getArgNo();
         work.use[isLoad ? Resource::Read : Resource::Written] += bytes;
         work.use[Resource::AsyncCopy] += bytes;
+        work.stored = isLoad ? 0 : bytes;
       }
 }
 

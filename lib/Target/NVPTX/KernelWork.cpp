@@ -545,6 +545,9 @@ void sumUp(const BasicBlock &block, WorkOfInstructions &works, const PendingValu
       auto &bytes = result.traffic[work.base];
       bytes.first += read;
       bytes.second += written;
+      // Many programs may add to one number.
+      if (work.stored > 0 && work.use[Resource::Atomics] == 0)
+        result.stored[work.base] += work.stored;
     }
     if (isa<PHINode>(op))
       continue;
