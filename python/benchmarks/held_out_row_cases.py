@@ -268,8 +268,10 @@ def expert_silu_quant(at: Maker, experts: int, rows: int, n: int) -> Parts:
 @cases("quantisation", [(4096, 11008), (128, 4096)], (9, 200))
 def quant_zero_point(at: Maker, m: int, n: int) -> Parts:
     def make() -> Buffers:
+        # Numbers of 16 bits have quotients in the middle between two, also for the zero point. Both
+        # may be rounded either way, and then a number is two steps off.
         return {
-            "x": at.random(m, n) + 0.5, "q": at.empty(m, n, dtype=torch.uint8),
+            "x": at.random(m, n, dtype=F32) + 0.5, "q": at.empty(m, n, dtype=torch.uint8),
             "scale": at.empty(m, dtype=F32), "zero": at.empty(m, dtype=F32),
         }  # fmt: skip
 
