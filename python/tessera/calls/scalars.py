@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 from typing import Any, NamedTuple, Optional
 
+from tessera.compiler.cache import default_cache
+from tessera.compiler.dependencies import text_key
 from tessera.errors import CompilationError
 from tessera.language import types
 from tessera.language.callables import Param
@@ -53,11 +56,17 @@ def is_identity(scalar: Scalar) -> bool:
     )
 
 
+class _Body(NamedTuple):
+    """The properties of a scalar function that its text has by itself."""
+
+    truths: tuple[bool, ...]
+    """Whether each result is a truth value for certain."""
+    to_float: bool
+    """True if its arithmetic is of floats."""
+
+
 def read_scalar(function: JITFunction[Any, Any], promotion: Optional[str]) -> Scalar:
     """Reads the text and the annotations of a scalar function. Raises CompilationError (E089)."""
-    from tessera.frontend.source import source_of
-
-    tree = source_of(function).tree
     params = tuple(function.params)
     for param in params:
         if param.kind == "varargs":
@@ -66,21 +75,42 @@ def read_scalar(function: JITFunction[Any, Any], promotion: Optional[str]) -> Sc
             )
     if not params:
         raise _mistake(function, f"`{function.__name__}` has no parameter", "give it one")
-    values = _returned(function, tree)
+    body = _find_body(function)
     annotation = function.fn.__annotations__.get("return", inspect.Parameter.empty)
     results: tuple[Optional[types.dtype], ...]
     if annotation is inspect.Parameter.empty:
-        known = _assigned(tree)
-        results = tuple(types.int1 if is_truth_value(value, known) else None for value in values)
+        results = tuple(types.int1 if is_truth else None for is_truth in body.truths)
     else:
-        results = _annotated(function, annotation, len(values))
+        results = _annotated(function, annotation, len(body.truths))
     return Scalar(
         function,
         params,
         tuple(_fixed_type(function, param) for param in params),
         results,
-        _turns_to_float(tree) if promotion is None else promotion == "float",
+        body.to_float if promotion is None else promotion == "float",
     )
+
+
+def _find_body(function: JITFunction[Any, Any]) -> _Body:
+    """Those properties, from the disk cache, or read from the text and stored there."""
+    cache = default_cache()
+    key = None if cache.mode == "off" else text_key(function, "scalar function")
+    if key is not None and (found := cache.read(key)) is not None:
+        truths, to_float = json.loads(found["body"])
+        return _Body(tuple(truths), to_float)
+    body = _read_body(function)
+    if key is not None:
+        cache.write(key, {"body": json.dumps(body).encode()})
+    return body
+
+
+def _read_body(function: JITFunction[Any, Any]) -> _Body:
+    from tessera.frontend.source import source_of
+
+    tree = source_of(function).tree
+    known = _assigned(tree)
+    values = _returned(function, tree)
+    return _Body(tuple(is_truth_value(value, known) for value in values), _turns_to_float(tree))
 
 
 def _returned(function: JITFunction[Any, Any], tree: ast.FunctionDef) -> list[ast.expr]:

@@ -53,6 +53,15 @@ def source_key(fn: JITCallable, *values: Any) -> Optional[bytes]:
     return digest(_front_end_key(), *closure.fields, b"values", *fields)
 
 
+def text_key(fn: JITCallable, use: str) -> Optional[bytes]:
+    """The hash for what `use` finds in the text of `fn` alone; None if the text and the code of the
+    function may not belong together. Only who has parsed the text may store anything under it."""
+    text = written(fn)
+    if text is None:
+        return None
+    return digest(_front_end_key(), use, text.text, text.code)
+
+
 def is_as_written(fn: JITCallable) -> bool:
     """True if the hash is of the texts that the front-end compiles. If the text of a function is not
     the one that Python compiled, raises CompilationError (E002).

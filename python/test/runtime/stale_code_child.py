@@ -110,6 +110,11 @@ def launch_and_count(folder: pathlib.Path, argument: str) -> tuple[int, int]:
     return launch(start(folder), argument), default_cache().hits
 
 
+def find_result_type(folder: pathlib.Path) -> str:
+    """The type of the elements that the elementwise operator of `main` makes of floats."""
+    return str(start(folder).above(np.ones(3, np.float32)).dtype)
+
+
 def launch_around(
     folder: pathlib.Path, argument: str, assignment: str
 ) -> tuple[list[int], list[int]]:
@@ -128,8 +133,8 @@ def launch_around(
 
 
 def count_builds_of_operators(folder: pathlib.Path) -> tuple[int, int]:
-    """How many kernels of tessera.ops are compiled for five calls, with the cache in a folder; and how
-    many functions of these kernels are parsed."""
+    """How many kernels of tessera.ops are compiled for six calls, with the cache in a folder; and how
+    many of its functions are parsed."""
     from tessera import ops
     from tessera.compiler import compile
     from tessera.frontend import source
@@ -145,7 +150,8 @@ def count_builds_of_operators(folder: pathlib.Path) -> tuple[int, int]:
     ops.dropout(x, seed=1)
     ops.cumsum(x, 0)
     ops.sort(x)
-    found = [[fn for fn, *_ in each if "ops.kernels" in fn.__module__] for each in (built, parsed)]
+    ops.selu(x)
+    found = [[fn for fn, *_ in each if "tessera.ops." in fn.__module__] for each in (built, parsed)]
     return len(found[0]), len(found[1])
 
 

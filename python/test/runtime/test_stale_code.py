@@ -27,6 +27,7 @@ from runtime.stale_code_child import (
     Server,
     answer_of,
     count_builds_of_operators,
+    find_result_type,
     launch_and_count,
     launch_around,
     launch_once,
@@ -673,6 +674,14 @@ def test_kernels_of_operators_are_found_without_the_front_end(
     """They read types and shapes of tiles, take items of tuples, and draw random numbers."""
     assert min(server.run(count_builds_of_operators, tmp_path)) >= 5
     assert server.run(count_builds_of_operators, tmp_path) == (0, 0)
+
+
+def test_an_edit_of_what_an_operator_returns(server: Server, tmp_path: pathlib.Path) -> None:
+    """The type of the results is known from the cache, for the same text alone."""
+    text = "import tessera\n\n\n@tessera.pointwise\ndef above(x):\n    return x {} 0\n"
+    for sign, dtype in ((">", "bool"), ("+", "float32"), ("+", "float32"), (">", "bool")):
+        write(tmp_path, {"main.py": text.format(sign)})
+        assert server.run(find_result_type, tmp_path) == dtype
 
 
 def fake_ptxas(path: pathlib.Path, release: str) -> str:
