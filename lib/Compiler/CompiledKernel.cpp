@@ -41,7 +41,8 @@ static cuda::LaunchLimits makeLimits(const KernelMetadata &metadata) {
 }
 
 CompiledKernel::CompiledKernel(KernelMetadata newMetadata, std::string newObject,
-                               std::vector<std::pair<std::string, std::string>> newStages)
+                               std::vector<std::pair<std::string, std::string>> newStages,
+                               StringRef knownJSON)
     : metadata(std::move(newMetadata)), object(std::move(newObject)), stages(std::move(newStages)),
       limits(std::make_shared<cuda::LaunchLimits>(makeLimits(metadata))),
       limitTables(limits->get()) {
@@ -59,13 +60,13 @@ CompiledKernel::CompiledKernel(KernelMetadata newMetadata, std::string newObject
     description.waitsForStream = metadata.waitsForStream;
     description.sum = metadata.divisibleSum;
     onGPU = std::make_unique<cuda::LoadedKernel>(std::move(description), object);
-    metadataJSON = metadata.toJSON();
+    metadataJSON = metadata.toJSON(knownJSON);
     return;
   }
   auto start = std::chrono::steady_clock::now();
   missingFeature = findMissingFeature(metadata.cpu, metadata.features);
   if (isForeignCPU(metadata.cpu)) { // there is nothing to load it into
-    metadataJSON = metadata.toJSON();
+    metadataJSON = metadata.toJSON(knownJSON);
     return;
   }
   loaded = host::LoadedObject::load(object, getKernelSymbol(metadata.name));
@@ -75,7 +76,7 @@ CompiledKernel::CompiledKernel(KernelMetadata newMetadata, std::string newObject
   launchable->waitsForPrograms = metadata.waitsForPrograms;
   std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
   metadata.stageTimes.push_back({"load", took.count()});
-  metadataJSON = metadata.toJSON();
+  metadataJSON = metadata.toJSON(knownJSON);
 }
 
 CompiledKernel::~CompiledKernel() = default;
@@ -403,5 +404,6 @@ std::unique_ptr<CompiledKernel> CompiledKernel::deserialize(StringRef bytes) {
   if (!metadata.stageTimes.empty() && metadata.stageTimes.back().stage == "load")
     metadata.stageTimes.pop_back();
   return std::make_unique<CompiledKernel>(std::move(metadata), body.drop_front(length).str(),
-                                          std::vector<std::pair<std::string, std::string>>());
+                                          std::vector<std::pair<std::string, std::string>>(),
+                                          body.take_front(length));
 }

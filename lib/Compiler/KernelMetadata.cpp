@@ -276,10 +276,28 @@ template <typename T> static json::Array toArray(const std::vector<T> &items) {
   return array;
 }
 
-std::string KernelMetadata::toJSON() const {
+static json::Array toJSON(const std::vector<StageTime> &stageTimes) {
   json::Array times;
   for (const auto &[stage, milliseconds] : stageTimes)
     times.push_back(json::Array{stage, std::round(milliseconds * 1000) / 1000});
+  return times;
+}
+
+std::string KernelMetadata::toJSON(StringRef json) const {
+  // A string of the metadata has no such text, since its quotes are escaped. The array has no other
+  // nested ones, and its strings are names of stages.
+  constexpr StringLiteral kKey = "\"stage_ms\":[[", kEnd = "]]";
+  size_t key = json.find(kKey), end = json.find(kEnd, key);
+  if (key == StringRef::npos || end == StringRef::npos)
+    return toJSON();
+  std::string text;
+  raw_string_ostream(text) << json.take_front(key + kKey.size() - 2)
+                           << json::Value(tessera::toJSON(stageTimes))
+                           << json.drop_front(end + kEnd.size());
+  return text;
+}
+
+std::string KernelMetadata::toJSON() const {
   std::vector<KernelSite> siteCopies = sites;
   for (KernelSite &site : siteCopies) {
     site.message = asUTF8(site.message);
@@ -318,7 +336,7 @@ std::string KernelMetadata::toJSON() const {
       {"work", work},
       {"sites", toArray(siteCopies)},
       {"certain_accesses", toArray(certainAccesses)},
-      {"stage_ms", std::move(times)},
+      {"stage_ms", tessera::toJSON(stageTimes)},
       {"remarks", toArray(remarks)},
   };
   std::string text;

@@ -156,6 +156,8 @@ TEST(CompiledKernelTest, SurvivesTheDisk) {
   expectDoubles(*kernel);
   EXPECT_TRUE(kernel->getMetadata().arguments[0].isStored);
   EXPECT_EQ(CompiledKernel::deserialize(kernel->serialize())->getMetadata().name, "double");
+  // Its facts are those of the disk, with the time of this load.
+  EXPECT_EQ(kernel->getMetadataJSON(), kernel->getMetadata().toJSON());
 }
 
 TEST(CompiledKernelTest, DamageIsNoticed) {

@@ -137,6 +137,8 @@ struct KernelMetadata {
   ///      "stage_ms": [[stage, ms]],
   ///      "remarks": [{"kind", "message", "file", "line", "column", "values": {name: value}}]}
   std::string toJSON() const;
+  /// The same, if `json` is that of the same metadata with other stage times. This takes less time.
+  std::string toJSON(llvm::StringRef json) const;
   /// Throws InternalError if `json` is not what toJSON wrote.
   static KernelMetadata fromJSON(llvm::StringRef json);
 };
@@ -148,9 +150,10 @@ std::string getKernelSymbol(llvm::StringRef name);
 class CompiledKernel final : public FamilyMember {
 public:
   /// Loads the object into this process; a cubin or PTX waits for its first launch. `stages` maps
-  /// names to text or bytes.
+  /// names to text or bytes. `knownJSON` is that of the metadata with other stage times, or empty.
   CompiledKernel(KernelMetadata metadata, std::string object,
-                 std::vector<std::pair<std::string, std::string>> stages);
+                 std::vector<std::pair<std::string, std::string>> stages,
+                 llvm::StringRef knownJSON = {});
   ~CompiledKernel();
   CompiledKernel(const CompiledKernel &) = delete;
   CompiledKernel &operator=(const CompiledKernel &) = delete;
