@@ -161,6 +161,8 @@ def _fingerprint(value: Any) -> bytes:
     """
     if value is MISSING:
         return framed("missing")
+    if type(value) is FunctionType and home_of(value) is None:  # nearly all are
+        return _Closure()._described(value)
     if isinstance(value, types.constexpr):
         return framed("constexpr", _fingerprint(value.value))
     if isinstance(value, ModuleType):

@@ -49,6 +49,9 @@ _FIXED = (*_PLAIN, enum.Enum, type, ModuleType, FunctionType, BuiltinFunctionTyp
 # A function that reaches more than this is not followed further.
 _MAX_FOLLOWED = 2000
 
+_ours: dict[str, bool] = {}
+"""Answers of `is_ours`, which a first call asks for hundreds of times, by the module."""
+
 
 class Name(NamedTuple):
     """The place where a function finds a name: a dict, a cell or nothing (Python's own)."""
@@ -61,12 +64,18 @@ def is_ours(module: Optional[str]) -> bool:
     """True if a module is part of the language and the front-end."""
     # Kernels that come with the package are its users.
     name = module or ""
+    known = _ours.get(name)
+    if known is not None:
+        return known
     if name.startswith("triton"):
         # The names that tessera.compat.triton has for the language.
         package = sys.modules.get("triton")
         is_language = name == "triton" or name.startswith("triton.language")
         return is_language and getattr(package, "__tessera__", False) is True
-    return name == "tessera" or name.startswith(("tessera.language", "tessera.frontend"))
+    found = name == "tessera" or name.startswith(("tessera.language", "tessera.frontend"))
+    if len(_ours) < _MAX_FOLLOWED:
+        _ours[name] = found
+    return found
 
 
 def is_own_builtin(function: Any) -> bool:
@@ -77,10 +86,12 @@ def is_own_builtin(function: Any) -> bool:
 
 def _is_pure(value: Any) -> bool:
     """True if what a value's attributes and items give is all in the value."""
+    if isinstance(value, ModuleType):  # nearly all owners of attributes are
+        return False
     if isinstance(value, _PLAIN) or is_description(value):
         return True
     return is_ours(type(value).__module__) and not isinstance(
-        value, (JITCallable, ConstexprFunction, ModuleType, type)
+        value, (JITCallable, ConstexprFunction, type)
     )
 
 
