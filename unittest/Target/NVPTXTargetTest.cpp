@@ -720,8 +720,9 @@ TEST(NVPTXTarget, TwoFloatsBecomeHalvesOfARegisterByOneInstruction) {
 }
 
 /// A loop of wgmma that has 16 sums and perhaps no iterations. Its results are joined with `other`,
-/// and then one of them is converted.
-std::string joinSums(const std::string &other) {
+/// and then converted. `unreached` adds a block that nothing branches to, and that joins zeros,
+/// too.
+std::string joinSums(const std::string &other, bool unreached = false) {
   constexpr int kSums = 16;
   auto list = [](auto each) {
     std::string text;
@@ -758,8 +759,10 @@ std::string joinSums(const std::string &other) {
          passed("%end", "wgmma.wait_group.sync.aligned 0;", "%b") + lines([&](std::string i) {
            return "%c" + i + " = extractvalue " + floats + " %end, " + i;
          }) +
-         "  br label %join\njoin:\n" + lines([&](std::string i) {
-           return "%d" + i + " = phi float [ " + other + ", %entry ], [ %c" + i + ", %wait ]";
+         "  br label %join\n" + (unreached ? "never:\n  br label %join\n" : "") + "join:\n" +
+         lines([&](std::string i) {
+           return "%d" + i + " = phi float [ " + other + ", %entry ], [ %c" + i + ", %wait ]" +
+                  (unreached ? ", [ 0.0, %never ]" : "");
          }) +
          lines([](std::string i) { return "%e" + i + " = fptrunc float %d" + i + " to half"; }) +
          lines(
@@ -775,6 +778,7 @@ TEST(NVPTXTarget, ALoopOfWgmmaAndTheJoinBehindItHaveTheSameZeros) {
   EXPECT_EQ(llvm::StringRef(ptx).count("mov.b16"), 0u);
   // Other values are joined as they are.
   EXPECT_THAT(toPTX(joinSums("1.0"), "sm_90a"), Not(HasSubstr(", 0;\nmov.b32")));
+  EXPECT_THAT(toPTX(joinSums("0.0", true), "sm_90a"), Not(HasSubstr(", 0;\nmov.b32")));
 }
 
 TEST(NVPTXTarget, AWrappedIndexIsNoConstantAwayFromOneThatDoesNotWrap) {

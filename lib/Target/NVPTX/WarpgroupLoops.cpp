@@ -57,7 +57,7 @@ public:
   /// If `phi` joins one of the sums with zeros, adds these.
   void addJoin(PHINode &phi);
   bool hasJoins() const { return places.size() > types.size(); }
-  /// The block in which the zeros are made.
+  /// The block in which the zeros are made; null if one of the places is never reached.
   BasicBlock *findBlock(DominatorTree &dominators) const;
   void makeIn(BasicBlock *block);
 
@@ -151,6 +151,8 @@ BasicBlock *StartingZeros::findBlock(DominatorTree &dominators) const {
   BasicBlock *block = nullptr;
   for (const Place &place : places) {
     BasicBlock *from = place.phi->getIncomingBlock(place.incoming);
+    if (!dominators.isReachableFromEntry(from))
+      return nullptr;
     block = block ? dominators.findNearestCommonDominator(block, from) : from;
   }
   return block;
@@ -189,7 +191,7 @@ void tessera::hideStartingZeros(Function &function, LoopInfo &loops, DominatorTr
           zeros.addJoin(phi);
     // Elsewhere they would be held through other loops.
     BasicBlock *block = zeros.findBlock(dominators);
-    if (zeros.hasJoins() && loops.getLoopFor(block) == loops.getLoopFor(before))
+    if (block && zeros.hasJoins() && loops.getLoopFor(block) == loops.getLoopFor(before))
       zeros.makeIn(block);
   }
 }
