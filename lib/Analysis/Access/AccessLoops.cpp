@@ -46,6 +46,12 @@ bool access::collectAmounts(Value value, Value argument, SmallVectorImpl<Value> 
   return false;
 }
 
+Value access::getEndInIteration(scf::ForOp loop) {
+  auto choice = loop.getUpperBound().getDefiningOp<arith::SelectOp>();
+  return choice && choice.getFalseValue() == loop.getLowerBound() ? choice.getTrueValue()
+                                                                  : loop.getUpperBound();
+}
+
 /// The induction variable is the lower bound and so many steps.
 AccessForm AccessAnalysis::computeInduction(BlockArgument argument, FormKind kind) {
   auto loop = cast<scf::ForOp>(argument.getOwner()->getParentOp());

@@ -53,6 +53,10 @@ bool isInvariant(const ScalarPolynomial &polynomial, mlir::scf::ForOp loop);
 bool collectAmounts(mlir::Value value, mlir::Value argument,
                     llvm::SmallVectorImpl<mlir::Value> &amounts);
 
+/// The end of a loop in an iteration. If the end is chosen between a number and the begin, that
+/// number is it, for with the begin there is no iteration.
+mlir::Value getEndInIteration(mlir::scf::ForOp loop);
+
 /// True if a hint is the user's word, and not something that is known.
 bool isPromise(tile::HintOp op);
 

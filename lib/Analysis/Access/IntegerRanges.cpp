@@ -332,7 +332,8 @@ static std::optional<ConstantIntRanges> getLeastOfCounts(arith::MinUIOp least,
 }
 
 /// A number that a value is less than, if the value is not negative. The value is the variable of a
-/// loop with that end, or a remainder of that positive divisor.
+/// loop with that end, or a remainder of that positive divisor. A loop that may have no iteration
+/// by a choice of its begin as its end has the other end, where it has any.
 static Value findEnd(Value value, IntegerRanges &ranges) {
   if (auto remainder = value.getDefiningOp<RemIntOp>()) {
     Value divisor = remainder.getRhs();
@@ -341,8 +342,9 @@ static Value findEnd(Value value, IntegerRanges &ranges) {
   }
   auto argument = dyn_cast<BlockArgument>(value);
   auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
-  return loop && argument == loop.getInductionVar() && !loop.getUnsignedCmp() ? loop.getUpperBound()
-                                                                              : Value();
+  if (!loop || argument != loop.getInductionVar() || loop.getUnsignedCmp())
+    return Value();
+  return access::getEndInIteration(loop);
 }
 
 /// The factors of a product that are not products themselves, and the product of its constants;

@@ -306,7 +306,7 @@ bool Writer::writeArgument(BlockArgument argument) {
     int64_t step = getStep(loop);
     return !isExact && argument == loop.getInductionVar() && !loop.getUnsignedCmp() &&
            writeOperator(step == 1 ? "loop" : "loop" + std::to_string(step),
-                         {loop.getLowerBound(), loop.getUpperBound()});
+                         {loop.getLowerBound(), access::getEndInIteration(loop)});
   }
   auto func = dyn_cast<FuncOp>(parent);
   if (!func || !func.isKernel())

@@ -310,7 +310,9 @@ def test_uses_of_conditions_and_of_closings(rng, case):
         np.testing.assert_array_equal(got, want, f"{sizes}")
 
 
-def make_counting(header: str, before: str, closes: str, end: str = "", init: str = "0"):
+def make_counting(
+    header: str, before: str, closes: str, end: str = "", init: str = "0", other: str = "pass"
+):
     return make_kernel(f"""
 @tessera.jit
 def kernel(x_ptr, y_ptr, T, K):
@@ -327,6 +329,8 @@ def kernel(x_ptr, y_ptr, T, K):
             tile += 2
             sum, moved, from_x = 0, 0, x_ptr + tile
             {"k = " + init if closes.startswith("#") else ""}
+        else:
+            {other}
         {"" if closes.startswith("#") else end}
 """)
 
@@ -340,6 +344,7 @@ COUNTERS = {
     "less than": make_counting(TILES, "", "#not (k < K)", "k += 2", init="1"),
     "greater than": make_counting(ALL, "", "k + 2 > K - 1", "k = tl.where(k + 3 > K, 0, k + 3)"),
     "a bound on the left": make_counting("while T > tile", "", "#0 >= k", "k -= 2", init="K"),
+    "if and else": make_counting(TILES, "", "#k >= K - 1", other="k += 1"),
     "all iterations": make_counting(ALL, "", "#k <= 0", "k -= 3", init="K"),
     "remainder before its use": make_counting(ALL, "k = (k + 1) % K", "k == K - 1", init="K - 1"),
     "remainder behind its use": make_counting(ALL, "", "k == K - 1", "k = (k + 1) % K"),

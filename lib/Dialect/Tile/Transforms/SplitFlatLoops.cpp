@@ -733,9 +733,51 @@ static bool trySplit(scf::ForOp loop, std::optional<TileRange> range, std::strin
   return true;
 }
 
+/// The conditionals of a loop that choose between sums of integers, which the loop carries.
+static SmallVector<OpResult> findChosenNumbers(scf::ForOp loop) {
+  SmallVector<OpResult> numbers;
+  for (Value value : loop.getYieldedValues()) {
+    auto branch = value.getDefiningOp<scf::IfOp>();
+    auto isSum = [&](Value side) {
+      Operation *op = side.getDefiningOp();
+      return !op || !branch->isProperAncestor(op) ||
+             (isa<arith::AddIOp, arith::SubIOp>(op) &&
+              llvm::none_of(op->getOperands(), [&](Value operand) {
+                Operation *of = operand.getDefiningOp();
+                return of && branch->isProperAncestor(of);
+              }));
+    };
+    if (!branch || branch->getBlock() != loop.getBody() || !value.getType().isInteger())
+      continue;
+    auto result = cast<OpResult>(value);
+    if (isSum(branch.thenYield().getOperand(result.getResultNumber())) &&
+        isSum(branch.elseYield().getOperand(result.getResultNumber())))
+      numbers.push_back(result);
+  }
+  return numbers;
+}
+
+/// Counters are found as selects: `if wraps: ki = 0; else: ki += 1`.
+static void chooseBySelects(scf::ForOp loop) {
+  for (OpResult result : findChosenNumbers(loop)) {
+    auto branch = cast<scf::IfOp>(result.getOwner());
+    Value sides[] = {branch.thenYield().getOperand(result.getResultNumber()),
+                     branch.elseYield().getOperand(result.getResultNumber())};
+    for (Value side : sides)
+      if (Operation *op = side.getDefiningOp(); op && branch->isProperAncestor(op))
+        op->moveBefore(branch);
+    OpBuilder builder(branch);
+    result.replaceAllUsesWith(
+        arith::SelectOp::create(builder, branch.getLoc(), branch.getCondition(), sides[0], sides[1])
+            .getResult());
+  }
+}
+
 /// Splits a copy of `loop`, which stands in its place then.
 static bool trySplitCopy(scf::ForOp copy, Operation *loop, std::optional<TileRange> range,
                          std::string &why) {
+  if (!FlatCounter::find(copy))
+    chooseBySelects(copy);
   if (!FlatCounter::find(copy))
     if (std::optional<StridedCounter> strided = StridedCounter::find(copy))
       copy = strided->rewrite(copy);
@@ -758,6 +800,16 @@ static bool reportSplit(Location loc, bool isSplit, StringRef why) {
   return isSplit;
 }
 
+/// The count of programs stands in front of a loop, also if a conditional adds it to a tile's
+/// number.
+static void hoistInvariants(LoopLikeOpInterface loop) {
+  SmallVector<NumProgramsOp> counts;
+  loop->walk([&](NumProgramsOp count) { counts.push_back(count); });
+  for (NumProgramsOp count : counts)
+    count->moveBefore(loop);
+  moveLoopInvariantCode(loop);
+}
+
 /// True if a conditional in the body of a loop writes to memory, as those that close tiles do.
 static bool mayCloseTiles(Operation *loop, Block *body) {
   return !loop->hasAttr(TileDialect::DisableLicmAttrHelper::getNameStr()) &&
@@ -768,12 +820,12 @@ static bool mayCloseTiles(Operation *loop, Block *body) {
 bool SplitFlatLoopsPass::split(scf::ForOp loop) {
   if (loop.getUnsignedCmp() || !mayCloseTiles(loop, loop.getBody()))
     return false;
-  moveLoopInvariantCode(loop);
+  hoistInvariants(loop);
   Location loc = loop.getLoc();
   std::string why;
   if (FlatCounter::find(loop))
     return reportSplit(loc, trySplit(loop, std::nullopt, why), why);
-  if (!loop->use_empty() || !StridedCounter::find(loop))
+  if (!loop->use_empty() || !(StridedCounter::find(loop) || !findChosenNumbers(loop).empty()))
     return false;
   OpBuilder builder(loop);
   auto copy = cast<scf::ForOp>(builder.clone(*loop));
@@ -818,7 +870,7 @@ static std::optional<TileRange> findTiles(scf::WhileOp loop, ArrayRef<unsigned> 
 bool SplitFlatLoopsPass::split(scf::WhileOp loop) {
   if (!loop->use_empty() || !mayCloseTiles(loop, loop.getAfterBody()))
     return false;
-  moveLoopInvariantCode(loop);
+  hoistInvariants(loop);
   std::optional<SmallVector<unsigned>> passed = findPassedValues(loop);
   std::optional<TileRange> range = passed ? findTiles(loop, *passed) : std::nullopt;
   if (!range)
