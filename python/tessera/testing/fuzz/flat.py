@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels with flat loops: one loop over the K tiles of all tiles of a program.
 
-A counter wraps, or is a remainder. Conditionals on it open a tile and store its result. The
-compiler makes two loops of such a loop (`tile-split-flat-loops`), which must not change a bit. The
+A counter wraps, or is a remainder, or goes in larger steps up or down to a bound. Conditionals on
+it open a tile and store its result. Some loops are a `while` over tiles. The compiler makes two loops of such a loop (`tile-split-flat-loops`), which must not change a bit. The
 spellings of the counter, the trip count, the carried values and the places of stores vary. Some
 loops only look flat: their accumulator goes on from tile to tile, they store in other iterations,
 or use what they carry behind the loop. Periods and trip counts may be zero or negative.
@@ -26,7 +26,8 @@ from tessera.testing.fuzz.program import (
     Value,
 )
 
-_COUNTERS = ("top", "bottom", "add first", "wrap first", "at least", "remainder", "quotient")
+_COUNTERS = ("top", "bottom", "add first", "wrap first", "at least", "remainder", "quotient",
+             "carried remainder", "up", "down")  # fmt: skip
 # Tiles and K tiles of which there is memory; beyond them the kernel accesses nothing.
 _MOST_TILES = 6
 _MOST_STEPS = 6
@@ -50,6 +51,15 @@ class _Generator:
         self.is_while = rng.random() < 0.2
         self.moves_pointers = rng.random() < 0.25
         self.opens = rng.choice(("if", "if", "if", "if", "reset", "end"))
+        self.step = rng.choice((2, 3, 16))
+        self.lasts: list[str] = []
+        # A `while` over tiles has to end, and only its end of a tile goes on to the next one.
+        self.over_tiles = False
+        if self.counter not in ("remainder", "quotient") and rng.random() < 0.2:
+            self.over_tiles, self.opens = True, "end"
+            if self.counter not in ("up", "down"):
+                self.program.iterations = max(1, self.program.iterations)
+            self.program.counts["a while over tiles"] += 1
         self.program.counts[f"counter: {self.counter}"] += 1
         self.program.counts[f"opens: {self.opens}"] += 1
         self._kernel()
@@ -125,6 +135,8 @@ class _Generator:
                 opened.append(self._assign("p", text, "pointer", (rows, depth)))
                 otherwise.append(self._assign("p", f"p + {depth}", "pointer", (rows, depth)))
             first = rng.choice((f"{count} == 0", f"{count} < 1", f"0 == {count}"))
+            if self.counter in ("up", "down"):
+                first = "at == 0" if self.counter == "up" else "at == long"
             if rng.random() < 0.1 and otherwise:
                 body.append(self._if(f"{count} != 0", otherwise, opened))
             else:
@@ -135,7 +147,10 @@ class _Generator:
         if rng.random() < 0.05:
             body.append(self._assign("acc", "acc + 1", self.type, shape))
         variable = "t" if step == 1 or self.counter in ("remainder", "quotient") else "u"
-        if self.is_while:
+        if self.over_tiles:
+            loop = Nested("while tile < limit", body)
+            top.insert(0, self._assign("limit", f"pid * 0 + {rng.choice((0, 1, 3, 4))}"))
+        elif self.is_while:
             top.append(self._assign("t", "pid * 0"))
             loop = Nested("while t < total", [*body, self._assign("t", "t + 1")])
         elif variable == "t":
@@ -176,6 +191,26 @@ class _Generator:
                 ("tl.where(ki + 1 < n, ki + 1, 0)", "tl.where(ki >= n - 1, 0, ki + 1)")
             )
             return [self._assign("ki", "pid * 0")], [], "ki", [self._assign("ki", text)]
+        if self.counter == "carried remainder":
+            text = "(ki + 1) % n"
+            if rng.random() < 0.5:
+                return [self._assign("ki", "pid * 0")], [], "ki", [self._assign("ki", text)]
+            first = rng.choice(("n - 1", "0 - 1"))
+            return [self._assign("ki", first)], [self._assign("ki", text)], "ki", []
+        if self.counter in ("up", "down"):
+            # The bound need not be a multiple of the step.
+            step, less = self.step, rng.choice((0, 0, 1))
+            if self.counter == "up":
+                begin, distance = "pid * 0", "at"
+                self.lasts = [f"at + {step} >= long", f"at >= long - {step}"]
+                text = f"tl.where({rng.choice(self.lasts)}, 0, at + {step})"
+            else:
+                begin, distance = "long", "(long - at)"
+                self.lasts = [f"at - {step} <= 0", f"at <= {step}"]
+                text = f"tl.where({rng.choice(self.lasts)}, long, at - {step})"
+            before = [self._assign("long", f"n * {step} - {less}"), self._assign("at", begin)]
+            count = self._assign("ki", f"{distance} // {step}")
+            return [*before], [count], "ki", [self._assign("at", text)]
         return [], [self._assign("ki", "t % n")], "ki", []
 
     def _share(self, programs: int) -> None:
@@ -259,6 +294,8 @@ class _Generator:
             lasts += [f"{count} + 1 >= n", f"{count} >= n - 1"]
         if self.counter in ("remainder", "quotient"):
             lasts.append("(t + 1) % n == 0")
+        if self.counter in ("up", "down"):
+            lasts = self.lasts
         last = rng.choice(lasts)
         closed: list[Statement] = [self._if(last, closing, [])]
         chance = rng.random()
