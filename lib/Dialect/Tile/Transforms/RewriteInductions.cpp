@@ -300,7 +300,9 @@ void RewriteInductionsPass::rewriteRecomputed(scf::ForOp loop) {
   Operation *yield = loop.getBody()->getTerminator();
   for (auto [number, carried] : llvm::enumerate(loop.getRegionIterArgs())) {
     Value next = yield->getOperand(number);
-    if (!loop.getResult(number).use_empty() || loop.isDefinedOutsideOfLoop(next) ||
+    // Places cost little; what is computed with loaded elements may cost more than to carry it.
+    bool isPlace = isa<IntegerType, PointerType>(getElementTypeOrSelf(carried.getType()));
+    if (!isPlace || !loop.getResult(number).use_empty() || loop.isDefinedOutsideOfLoop(next) ||
         !same.matches(loop.getInitArgs()[number], next))
       continue;
     LDBG() << "carried value #" << number << " is computed anew: " << carried.getType();
