@@ -310,3 +310,25 @@ def test_loads_beside_copies(rng, kernel, overlap):
     if not overlap:
         done.check()
     np.testing.assert_array_equal(arguments[-2], expected[-2])
+
+
+@tessera.jit
+def chunk_products(x_ptr, y_ptr, T, L: tl.constexpr, D: tl.constexpr, B: tl.constexpr):
+    """TMA could store the sums, but not copy the tiles, of which rows begin at 8 bytes."""
+    program, chunks = tl.program_id(0), tl.cdiv(T, B)
+    b, d = tl.arange(0, B), tl.arange(0, D)
+    acc = tl.zeros((D, D), tl.float32)
+    for i in range(chunks):
+        at = (program * T + i * B + b)[:, None] * L + d[None, :]
+        x = tl.load(x_ptr + at, mask=(i * B + b < T)[:, None], other=0)
+        acc += tl.dot(tl.trans(x), x)
+        tl.store(y_ptr + ((program * chunks + i) * D + d[:, None]) * D + d[None, :], acc)
+
+
+def test_copies_by_threads_ahead_of_a_store(rng, without_ptxas):
+    constants = {"L": 100, "D": 64, "B": 64}
+    options = {"target": "sm_90a", "num_warps": 4, "num_stages": 3}
+    signature = "*fp16:16, *fp32:16, i32:16"
+    assert copies(chunk_products, signature, constexprs=constants, **options) == "cp.async"
+    x = rng.integers(-1, 2, (150, 100)).astype(np.float16)
+    check(chunk_products, [x, np.full((3, 64, 64), 7, np.float32), 150], constants, **options)

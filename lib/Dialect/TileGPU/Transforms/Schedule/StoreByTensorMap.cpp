@@ -24,10 +24,15 @@
 // If the kernel loads the array's address, that is unknown. While a loop stores tiles of such an
 // array, nothing else of the program may access memory. The stores are complete when the loop ends,
 // and before a producer is signalled that it may copy earlier writes.
+//
+// Threads store in a loop whose tiles they copy ahead of its stores (`tilegpu-pipeline`): of a
+// store by TMA it is not known where it writes.
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
 #include "StoreByTensorMap.h"
+
+#include "Transport.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -212,6 +217,22 @@ static std::optional<BoxAccess> getStoredBox(tile::StoreOp store, AccessAnalysis
   return why.empty() ? box : std::nullopt;
 }
 
+/// True if threads may copy the tiles of the loop around a store ahead of it.
+static bool isBesideCopies(tile::StoreOp store, AccessAnalysis &analysis) {
+  auto loop = dyn_cast<scf::ForOp>(store->getParentOp());
+  if (!loop || llvm::none_of(*loop.getBody(), [](Operation &op) { return isDot(&op); }))
+    return false;
+  if (auto stages = loop->getAttrOfType<IntegerAttr>(kStagesAttr); stages && stages.getInt() < 2)
+    return false;
+  MemoryOrder order(analysis);
+  std::unique_ptr<Transport> transport =
+      Transport::make(TransportKind::AsyncCopies, store->getParentOfType<tile::FuncOp>(),
+                      /*assumeApart=*/true, analysis, order);
+  TransportPlan copies = transport->plan(loop);
+  LaunchConditions conditions;
+  return !copies.copies.empty() && !transport->findObstacle(loop, copies, conditions);
+}
+
 static void remarkOnThreads(tile::StoreOp store, StringRef why) {
   emitRemark(store, RemarkKind::StoreByThreads)
       << "result is stored by threads, not by TMA: " << named("reason", why);
@@ -271,6 +292,8 @@ std::string StoreRewriter::plan(tile::StoreOp store) {
   std::optional<BoxAccess> box = getStoredBox(store, analysis, planned.conditions, why);
   if (!box)
     return why;
+  if (isBesideCopies(store, analysis))
+    return "threads copy tiles ahead of it";
   // In a loop the buffer is there beside all others.
   int64_t others = SharedMemoryBudget::kExchangesOfPieces;
   if (planned.loop) {
