@@ -285,16 +285,18 @@ def test_rows_that_are_no_boxes_are_loaded_beside_copies(without_ptxas, kernel):
     )
     text = compiled.asm["tilegpu"]
     assert text.count("tilegpu.tma_load ") >= 2 and "tile.load %arg" not in text
-    # The row and the number of the first iteration are loaded in front of the loop.
-    loop = text[text.index("iter_args(%arg8") :] if kernel is chunk_states else ""
-    assert loop.count(" = tile.load ") == (2 if kernel is chunk_states else 0)
+    if kernel is chunk_states:
+        # The rows and numbers of two iterations are carried, and loaded in front of the loop.
+        loop = text[text.index("iter_args(%arg8") :]
+        assert loop.count(" = tile.load ") == 2
+        assert loop.partition("\n")[0].count(" tensor<64xf32,") == 2
 
 
 @by_name
-@pytest.mark.parametrize("overlap", (False, True))
-def test_loads_beside_copies(rng, kernel, overlap):
+@pytest.mark.parametrize("tokens, overlap", ((200, False), (50, False), (200, True)))
+def test_loads_beside_copies(rng, kernel, tokens, overlap):
     """If an iteration stores what a later one loads, that one does not load ahead."""
-    arguments = chunk_arguments(rng, kernel, 200, 2, 64)
+    arguments = chunk_arguments(rng, kernel, tokens, 2, 64)
     expected = [item.copy() if isinstance(item, np.ndarray) else item for item in arguments]
     if overlap:
         # The numbers lie where the first chunk's results come.

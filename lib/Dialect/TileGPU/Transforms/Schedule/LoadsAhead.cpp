@@ -39,6 +39,7 @@ struct Address {
   SmallVector<Operation *> ops;
   /// Those that compute what the loop carries for them into its next iteration.
   SmallVector<Operation *> next;
+  bool isCarried = false;
 };
 
 } // namespace
@@ -76,6 +77,7 @@ static std::optional<Address> findAddress(scf::ForOp loop, tile::LoadOp load) {
     if (!collect({yielded.pop_back_val()}, next))
       return std::nullopt;
   Address address;
+  address.isCarried = !carried.empty();
   for (Operation &op : loop.getBody()->without_terminator()) {
     if (ops.contains(&op))
       address.ops.push_back(&op);
@@ -106,11 +108,12 @@ tessera::tilegpu::findLoadsAhead(scf::ForOp loop, const ReplacedOps &replaced, b
   return loads;
 }
 
-void tessera::tilegpu::loadAhead(tile::LoadOp load) {
+void tessera::tilegpu::loadAhead(tile::LoadOp load, int distance) {
   auto loop = cast<scf::ForOp>(load->getParentOp());
   MLIRContext *context = load.getContext();
-  auto ahead = NodeAttr::get(context, NodeRole::Vector, /*stage=*/-1, /*order=*/0);
   std::optional<Address> address = findAddress(loop, load);
+  auto ahead = NodeAttr::get(context, NodeRole::Vector,
+                             /*stage=*/address->isCarried ? -1 : -distance, /*order=*/0);
   // The initial values of the next iteration are known before its load.
   for (Operation *op : address->next)
     if (load->isBeforeInBlock(op))

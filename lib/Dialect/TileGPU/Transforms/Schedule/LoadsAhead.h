@@ -2,8 +2,8 @@
 //
 // Rows and numbers that a loop computes with, such as scales of a block along k, or decays by which
 // a tile is multiplied before its dot. They do not go through shared memory, so no ring holds them.
-// Threads load them into registers an iteration ahead, and memory responds while tensor cores
-// multiply.
+// Threads load them into registers one iteration ahead or more, and memory responds while tensor
+// cores multiply.
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_LOADSAHEAD_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_LOADSAHEAD_H
@@ -28,8 +28,9 @@ bool isLoadableAhead(mlir::scf::ForOp loop, tile::LoadOp load);
 llvm::SmallVector<tile::LoadOp> findLoadsAhead(mlir::scf::ForOp loop, const ReplacedOps &replaced,
                                                bool ofAll);
 
-/// Gives a load and what computes its address stage -1. Other users keep the address.
-void loadAhead(tile::LoadOp load);
+/// Moves a load and what computes its address so many iterations ahead; one, if the loop carries
+/// the address. Other users keep the address.
+void loadAhead(tile::LoadOp load, int distance);
 
 } // namespace tessera::tilegpu
 

@@ -198,8 +198,10 @@ void SchedulePlanner::propose(PlannedLoop &planned) {
   for (PlannedCopy &copy : planned.copies)
     copy.load->setAttr(kNodeAttr, getNode(planned, copy));
   proposeDots(planned);
+  // Rows that no dot waits for are needed late in an iteration. Others come as early as tiles do.
+  int distance = planned.left.empty() ? 1 : static_cast<int>(found.slots) - 1;
   for (tile::LoadOp load : planned.loadsAhead)
-    loadAhead(load);
+    loadAhead(load, distance);
   SmallVector<ChannelAttr> channels;
   for (unsigned channel : planned.channels)
     channels.push_back(ChannelAttr::get(context, channel, found.slots, transport->getKind()));
