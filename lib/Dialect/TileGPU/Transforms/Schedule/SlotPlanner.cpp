@@ -230,6 +230,12 @@ void SlotPlanner::boundWithOtherDots() {
   if (plan.program.programs > 1) {
     fitting = countBeside(plan.machine.getSharedBytes(plan.program.programs));
     least = std::min(least, fitting);
+    // Rows that threads load come as many iterations ahead. In a launch of few programs, none is
+    // beside them that would hide what they wait for.
+    for (const PlannedLoop &planned : plan.loops)
+      if (!planned.left.empty() && !planned.isHinted)
+        wanted = std::max(wanted,
+                          std::min(tilegpu::getTimelySlots(planned.loop, plan.machine), fitting));
     return;
   }
   bool isAnyComputed = plan.all(
