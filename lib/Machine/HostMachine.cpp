@@ -104,8 +104,6 @@ static const HostMachine kTable[] = {
 };
 // clang-format on
 
-#undef AVX512
-
 //===----------------------------------------------------------------------===//
 // Looking up
 //===----------------------------------------------------------------------===//
@@ -137,6 +135,7 @@ HostMachine HostMachine::find(StringRef arch, StringRef cpu, function_ref<bool(S
     machine.int8Matrix = nullptr;
   if (!machine.f16Features.empty())
     machine.hasF16Conversion = has(machine.f16Features);
+  machine.hasBF16Conversion = machine.arch == "x86" && has(AVX512 ",+avx512bf16");
   return machine;
 }
 
@@ -172,6 +171,8 @@ std::optional<HostMachine> HostMachine::parse(StringRef text) {
       machine.bf16AMX = row->bf16AMX;
     else if (part == "f16" && row->hasF16Conversion)
       machine.hasF16Conversion = true;
+    else if (part == "bf16" && row->arch == "x86")
+      machine.hasBF16Conversion = true;
     else
       return std::nullopt;
   }
@@ -180,7 +181,7 @@ std::optional<HostMachine> HostMachine::parse(StringRef text) {
 
 std::string HostMachine::print() const {
   const HostMachine &row = *find_if(kTable, [&](const HostMachine &m) { return m.name == name; });
-  std::string changes;
+  std::string changes = hasBF16Conversion && !bf16Dot ? "+bf16" : "";
   if (vectorBits != row.vectorBits)
     changes += "+bits=" + std::to_string(vectorBits);
   for (auto [key, level, known] : {std::tuple("+l1=", l1, row.l1), std::tuple("+l2=", l2, row.l2)})

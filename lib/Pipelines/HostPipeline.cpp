@@ -125,7 +125,8 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // with, then functions, which only need the two remaining wide types.
   manager.addPass(createStripsExpandTotalArith());
   // AVX512-BF16 has both, dot products and conversions.
-  bool hasBF16 = machine && machine->arch == "x86" && machine->bf16Dot;
+  bool hasBF16 =
+      machine && machine->arch == "x86" && (machine->bf16Dot || machine->hasBF16Conversion);
   manager.addPass(createStripsLegalizeFloats({machine && machine->hasF16Conversion, hasBF16}));
   bool hasScale = machine && machine->features.contains("+avx512vl");
   // Every CPU with AVX2 has fused multiply-adds, and every AArch64.

@@ -91,7 +91,7 @@ TEST(HostMachineTest, WhatACPULacksIsTakenOut) {
   EXPECT_EQ(findRow("x86", "znver5", kAVX512).print(), "znver5+f16");
   EXPECT_EQ(findRow("x86", "znver5", "+avx2").print(), "avx2");
   EXPECT_EQ(findRow("x86", "emeraldrapids", kAVX512.str() + ",+avx512vnni,+avx512bf16").print(),
-            "sapphirerapids+int8-dot+f16");
+            "sapphirerapids+int8-dot+f16+bf16");
   std::string amx = kAVX512.str() + ",+avx512vnni,+amx-tile,+amx-bf16";
   EXPECT_EQ(findRow("x86", "emeraldrapids", amx).print(), "sapphirerapids+int8-dot+bf16-amx+f16");
   EXPECT_EQ(findRow("x86", "emeraldrapids", amx + ",+amx-int8").print(),

@@ -20,7 +20,7 @@ std::optional<HostMachine> getMachine(Operation *op, llvm::StringRef text) {
   Diagnostic &note = error.attachNote() << "the machines are ";
   llvm::interleaveComma(HostMachine::getTable(), note,
                         [&](const HostMachine &row) { note << row.name; });
-  note << "; with +int8-dot, +bf16-dot, +int8-matrix, +int8-amx, +bf16-amx, +f16 for the "
+  note << "; with +int8-dot, +bf16-dot, +int8-matrix, +int8-amx, +bf16-amx, +f16, +bf16 for the "
           "instructions they have";
   return std::nullopt;
 }
