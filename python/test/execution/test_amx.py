@@ -88,6 +88,17 @@ def test_bf16(rng, shape: tuple[int, int, int]) -> None:
     assert (np.abs(c - exact) <= k * 2.0**-24 * bound).all()
 
 
+# Blocks of words of b are transposed: one column of registers, and three; two steps of k.
+@pytest.mark.parametrize("columns", [16, 48])
+@pytest.mark.parametrize("dtype", ["int8", "bfloat16"])
+def test_columns_of_b(rng, dtype: str, columns: int) -> None:
+    x, w, _ = inputs(rng, dtype, 32, columns, 128)
+    c = np.ones((32, columns), np.int32 if dtype == "int8" else np.float32)
+    sizes = {"M": 32, "N": columns, "K": 128, "TRANS_A": False, "TRANS_B": True, "ACC": True}
+    dot[(1,)](x, w, c, **sizes, **OPTIONS)
+    np.testing.assert_array_equal(c, 1 + x.astype(np.float64) @ w.astype(np.float64).T)
+
+
 @pytest.mark.parametrize("dtypes", [("float8e4nv", "float8e5"), ("float8e5", "float8e4nv")])
 def test_8_bit_floats(rng, dtypes: tuple[str, str]) -> None:
     """Each has its denormal numbers, which bf16 has as normal ones."""

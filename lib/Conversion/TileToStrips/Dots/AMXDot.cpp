@@ -4,6 +4,8 @@
 // 16 rows of a by one with 16 columns of b, and adds the products to a register of 16x16 sums. Rows
 // of a have their neighbours along k beside each other, so they are loaded as they are in memory.
 // Rows of b are packed into words of 32 bits, each of which has neighbours along k of one column.
+// If b is transposed, its columns have these words already, and blocks of 16 by 16 of them are
+// transposed.
 //
 // Four registers hold a block of the result, two rows by two columns of registers; two hold its
 // rows of a, and two its columns of b. So each loaded register is multiplied twice. A single row of
@@ -18,6 +20,7 @@
 #include "AMXDot.h"
 
 #include "Grouping/CostModel.h"
+#include "Nests/TransposedNest.h"
 #include "TileLoops.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -42,8 +45,9 @@ int64_t getPanelWords(const HostMachine &machine, int64_t columns) {
 class AMXDotEmitter : TileLoops {
 public:
   AMXDotEmitter(strips::DotOp dot, const AMXInstruction &instruction, const HostMachine &machine,
-                const PackedPanels *panels)
-      : TileLoops(dot), instruction(instruction), panels(panels), steps(instruction.steps) {
+                const PackedPanels *panels, Value columnsOfB)
+      : TileLoops(dot), instruction(instruction), panels(panels), columnsOfB(columnsOfB),
+        steps(instruction.steps) {
     auto aType = cast<MemRefType>(dot.getA().getType());
     auto bType = cast<MemRefType>(dot.getB().getType());
     M = aType.getDimSize(0);
@@ -83,7 +87,9 @@ public:
       if (packedA)
         packA(word, count);
       forEachBlock(columnTiles, blockColumns, [&](Value column, int64_t columns) {
-        if (packedB)
+        if (packedB && columnsOfB)
+          packColumns(word, column, columns, count);
+        else if (packedB)
           packB(word, column, columns, count);
         forEachBlock(rowTiles, blockRows, [&](Value row, int64_t rows) {
           emitBlock(word, row, column, rows, columns, count);
@@ -182,6 +188,27 @@ private:
     });
   }
 
+  /// The same from a buffer whose rows are columns of b, 16 words of 16 of them at a time.
+  void packColumns(Value word, Value column, int64_t columns, int64_t count) {
+    Type element = cast<MemRefType>(columnsOfB.getType()).getElementType();
+    auto loaded = VectorType::get(kWords * steps, element);
+    auto type = VectorType::get(kWords, b.getI32Type());
+    Value first = times(column, kWords);
+    forEach(0, count, kWords, [&](Value at) {
+      Value k = times(add(word, at), steps);
+      forEach(0, columns * kWords, kWords, [&](Value target) {
+        SmallVector<Value> block;
+        for (int64_t i = 0; i < kWords; ++i) {
+          SmallVector<Value> place{add(add(first, target), i), k};
+          Value elements = vector::LoadOp::create(b, loc, loaded, columnsOfB, place);
+          block.push_back(vector::BitCastOp::create(b, loc, type, elements));
+        }
+        for (auto [i, words] : llvm::enumerate(transposeBlock(b, loc, block)))
+          vector::StoreOp::create(b, loc, words, packedB, ValueRange{add(at, i), target});
+      });
+    });
+  }
+
   /// Copies the rows of the result.
   void copySums(Value from, Value to) {
     auto type = VectorType::get(kWords, cast<MemRefType>(from.getType()).getElementType());
@@ -224,6 +251,7 @@ private:
 
   const AMXInstruction &instruction;
   const PackedPanels *panels; ///< of b; null: it is packed here
+  Value columnsOfB;           ///< a buffer whose rows they are; null: rows of b are packed
   int64_t steps;              ///< elements of a word
   int64_t M;
   bool isStreamed;                      ///< words of b are read once, from memory
@@ -261,8 +289,8 @@ int64_t getAMXDepth(const AMXInstruction &instruction, const HostMachine &machin
 }
 
 int64_t emitAMXDot(strips::DotOp dot, const AMXInstruction &instruction, const HostMachine &machine,
-                   const PackedPanels *panels, int64_t scratchOffset) {
-  return AMXDotEmitter(dot, instruction, machine, panels).emit(scratchOffset);
+                   const PackedPanels *panels, Value columnsOfB, int64_t scratchOffset) {
+  return AMXDotEmitter(dot, instruction, machine, panels, columnsOfB).emit(scratchOffset);
 }
 
 } // namespace tessera

@@ -23,9 +23,10 @@ int64_t getAMXDepth(const AMXInstruction &instruction, const HostMachine &machin
 
 /// Writes the loops of a dot in place of it, and marks its function as one that needs the registers
 /// configured. Packed operands go to the scratch arena from `scratchOffset` on; returns how many
-/// bytes of it they take. `panels`: of a packed b; null: it is packed here.
+/// bytes of it they take. `panels`: of a packed b; null: it is packed here, from `columnsOfB`, a
+/// buffer whose rows are the columns of b, if that is not null.
 int64_t emitAMXDot(strips::DotOp dot, const AMXInstruction &instruction, const HostMachine &machine,
-                   const PackedPanels *panels, int64_t scratchOffset);
+                   const PackedPanels *panels, mlir::Value columnsOfB, int64_t scratchOffset);
 
 } // namespace tessera
 

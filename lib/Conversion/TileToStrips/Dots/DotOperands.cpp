@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Conversion/TileArith/TotalArith.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
@@ -41,6 +42,54 @@ strips::WriteOp findWriteOfB(strips::DotOp dot) {
       return {};
   }
   return {};
+}
+
+/// Erases what a group loads and computes in vain, and a group of which nothing is left.
+static void eraseUnused(strips::GroupOp group) {
+  Block &body = group.getBody().front();
+  auto ops = llvm::to_vector(llvm::make_pointer_range(body.without_terminator()));
+  for (Operation *op : llvm::reverse(ops))
+    if (op->use_empty() && (isa<tile::LoadOp>(op) || isPure(op)))
+      op->erase();
+  if (body.without_terminator().empty() && group->getNumResults() == 0)
+    group.erase();
+}
+
+Value writeUntransposed(strips::DotOp dot) {
+  auto scratch = dot.getB().getDefiningOp<strips::ScratchOp>();
+  strips::WriteOp write = findWriteOfB(dot);
+  // Not an index map: the rows of the buffer are the columns of b.
+  auto trans = write ? write.getValue().getDefiningOp<tile::TransOp>() : tile::TransOp();
+  if (!trans || trans.getOrder() != ArrayRef<int32_t>{1, 0} || !trans->hasOneUse() ||
+      std::distance(scratch->use_begin(), scratch->use_end()) != 2)
+    return {};
+  auto group = dyn_cast<strips::GroupOp>(trans->getParentOp());
+  auto type = cast<MemRefType>(scratch.getType());
+  if (!group || group != write->getParentOp() || !type.getLayout().isIdentity() ||
+      group.getShape() != type.getShape())
+    return {};
+  size_t writes = llvm::range_size(group.getBody().getOps<strips::WriteOp>());
+  bool reads = !group.getBody().getOps<strips::ReadOp>().empty();
+  if (reads || !writesOnlyFor(group, writes))
+    return {};
+  SmallVector<int64_t> shape = llvm::to_vector(llvm::reverse(type.getShape()));
+  OpBuilder b(scratch);
+  Value buffer = strips::ScratchOp::create(
+      b, scratch.getLoc(), MemRefType::get(shape, type.getElementType()), scratch.getOffset());
+  // A group of its own: the other tiles have another shape.
+  b.setInsertionPoint(group);
+  IRMapping map;
+  auto own = cast<strips::GroupOp>(b.clone(*group, map));
+  own.setShape(shape);
+  b.setInsertionPoint(own.getBody().front().getTerminator());
+  strips::WriteOp::create(b, write.getLoc(), map.lookupOrDefault(trans.getSource()), buffer);
+  for (Operation &op : llvm::make_early_inc_range(own.getBody().front()))
+    if (auto other = dyn_cast<strips::WriteOp>(op); other && other.getTarget() != buffer)
+      other.erase();
+  write.erase();
+  eraseUnused(own);
+  eraseUnused(group);
+  return buffer;
 }
 
 bool isUnwrittenBetween(Operation *first, Operation *last, bool readsBuffer) {

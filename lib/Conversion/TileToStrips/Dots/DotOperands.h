@@ -16,6 +16,10 @@ namespace tessera {
 /// The write that a dot reads b from, if each write of this buffer is read by one dot alone.
 strips::WriteOp findWriteOfB(strips::DotOp dot);
 
+/// If the b of a dot is a group's transposed tile, has the group write the tile as it is. Returns
+/// the buffer of that, whose rows are the columns of b. Null: it is not such a tile.
+mlir::Value writeUntransposed(strips::DotOp dot);
+
 /// True if nothing between two operations of one block may write what a group loads or reads.
 /// `readsBuffer`: memory of a buffer may be that of others once it has been read.
 bool isUnwrittenBetween(mlir::Operation *first, mlir::Operation *last, bool readsBuffer);

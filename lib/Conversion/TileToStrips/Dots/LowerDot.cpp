@@ -467,7 +467,11 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
                         << " steps of k of 16 rows and 16 columns at once, in tile registers"
                         << operands;
         }
-        size = std::max(size, emitAMXDot(dot, *instruction, *machine, panels, begin));
+        // Floats of 8 bits are converted row by row.
+        unsigned bits = cast<MemRefType>(dot.getB().getType()).getElementTypeBitWidth();
+        bool isPlain = bits * instruction->steps == AMXInstruction::kWordBytes * 8;
+        Value columnsOfB = isPlain && !panels ? writeUntransposed(dot) : Value();
+        size = std::max(size, emitAMXDot(dot, *instruction, *machine, panels, columnsOfB, begin));
         continue;
       }
       if (const MatrixInstruction *instruction = findMatrixInstruction(dot, *machine)) {

@@ -3,6 +3,7 @@
 // If all loads are contiguous along one dimension and all stores along another, square blocks are
 // loaded row by row, transposed in registers and stored column by column.
 
+#include "TransposedNest.h"
 #include "Grouping/GroupRoots.h"
 #include "ScalarMemory.h"
 #include "StripNestState.h"
@@ -39,7 +40,7 @@ SmallVector<MaskLeaf> StripNest::collectLoadMasks(Value value, unsigned dim, Arr
 /// group of rows of two. Rounds within parts of 128 bits come first, and interleave ever longer
 /// runs. Those of whole parts follow. Machines have such shuffles as instructions; any others need
 /// a vector that says which lanes go where.
-static SmallVector<Value> transposeBlock(OpBuilder &b, Location loc, ArrayRef<Value> block) {
+SmallVector<Value> transposeBlock(OpBuilder &b, Location loc, ArrayRef<Value> block) {
   int64_t count = block.size();
   int64_t bits = getElementTypeOrSelf(block.front().getType()).getIntOrFloatBitWidth();
   int64_t part = std::min<int64_t>(count, 128 / std::min<int64_t>(bits, 128));
