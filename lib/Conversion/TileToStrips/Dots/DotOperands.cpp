@@ -44,7 +44,7 @@ strips::WriteOp findWriteOfB(strips::DotOp dot) {
   return {};
 }
 
-/// Erases what a group loads and computes in vain, and a group of which nothing is left.
+/// Erases what a group loads and computes in vain, and the group if nothing else remains.
 static void eraseUnused(strips::GroupOp group) {
   Block &body = group.getBody().front();
   auto ops = llvm::to_vector(llvm::make_pointer_range(body.without_terminator()));
