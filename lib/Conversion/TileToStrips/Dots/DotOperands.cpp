@@ -2,9 +2,7 @@
 
 #include "DotOperands.h"
 
-#include "Nests/StripEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -144,100 +142,6 @@ tile::LoadOp findLoadOf(Value tile) {
     write = cast<strips::WriteOp>(user);
   }
   return write ? write.getValue().getDefiningOp<tile::LoadOp>() : tile::LoadOp();
-}
-
-namespace {
-
-/// The scalars of a loop's body, as they are one iteration later.
-class NextIteration {
-public:
-  NextIteration(scf::ForOp loop, Operation *before) : loop(loop), b(before), before(before) {}
-
-  /// Null if a value is not computed by pure operations on scalars.
-  Value get(Value value);
-
-private:
-  Value getNow(Value value);
-  Value clone(Value value, function_ref<Value(Value)> getOperand);
-
-  scf::ForOp loop;
-  OpBuilder b;
-  Operation *before;
-  DenseMap<Value, Value> later, now;
-};
-
-Value NextIteration::clone(Value value, function_ref<Value(Value)> getOperand) {
-  Operation *op = value.getDefiningOp();
-  if (!op || !isPure(op) || op->getNumRegions() != 0 || op->getNumResults() != 1 ||
-      isa<ShapedType>(value.getType()))
-    return {};
-  SmallVector<Value> operands = llvm::map_to_vector(op->getOperands(), getOperand);
-  if (llvm::is_contained(operands, Value()))
-    return {};
-  Operation *copy = b.clone(*op);
-  copy->setOperands(operands);
-  return copy->getResult(0);
-}
-
-/// A value of this iteration, which may be defined behind the place where it is needed.
-Value NextIteration::getNow(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (!op || loop.isDefinedOutsideOfLoop(value) ||
-      (op->getBlock() == loop.getBody() && op->isBeforeInBlock(before)))
-    return value;
-  if (Value known = now.lookup(value))
-    return known;
-  return now[value] = clone(value, [&](Value operand) { return getNow(operand); });
-}
-
-Value NextIteration::get(Value value) {
-  if (loop.isDefinedOutsideOfLoop(value))
-    return value;
-  if (Value known = later.lookup(value))
-    return known;
-  Value result;
-  auto argument = dyn_cast<BlockArgument>(value);
-  if (!argument)
-    result = clone(value, [&](Value operand) { return get(operand); });
-  else if (value == loop.getInductionVar())
-    result = arith::AddIOp::create(b, loop.getLoc(), value, loop.getStep());
-  else if (argument.getOwner() == loop.getBody())
-    result = getNow(loop.getTiedLoopYieldedValue(argument)->get());
-  return later[value] = result;
-}
-
-} // namespace
-
-std::optional<NextTile> findNextTile(strips::DotOp dot, Value operand, AccessAnalysis &access) {
-  auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
-  if (!loop || !operand.getDefiningOp<strips::ScratchOp>())
-    return std::nullopt;
-  strips::WriteOp write;
-  for (Operation *user : operand.getUsers()) {
-    if (auto other = dyn_cast<strips::WriteOp>(user)) {
-      if (write)
-        return std::nullopt;
-      write = other;
-    }
-  }
-  auto load = write ? write.getValue().getDefiningOp<tile::LoadOp>() : tile::LoadOp();
-  auto group = load ? dyn_cast<strips::GroupOp>(load->getParentOp()) : strips::GroupOp();
-  if (!group || group->getBlock() != loop.getBody() || !group->isBeforeInBlock(dot))
-    return std::nullopt;
-  const AccessForm &form = access.getForm(load.getPtr());
-  if (form.opaque.any() || !form.strides.back().isOne())
-    return std::nullopt;
-  StripEmitter emitter(group, access);
-  IndexTuple first(2), second(2);
-  second[0].offset = 1;
-  Value address = emitter.evaluate(load.getPtr(), first).value;
-  Value below = emitter.evaluate(load.getPtr(), second).value;
-  Value rowBytes = arith::SubIOp::create(emitter.atEnd(), dot.getLoc(), below, address);
-  Value next = NextIteration(loop, dot).get(address);
-  if (!next || next == address)
-    return std::nullopt;
-  int64_t bits = getElementTypeOrSelf(load.getType()).getIntOrFloatBitWidth();
-  return NextTile{next, rowBytes, bits / 8};
 }
 
 bool isTileInMemory(Operation *op) { return isa<tile::LoadOp, strips::ReadOp>(op); }

@@ -5,7 +5,6 @@
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_DOTOPERANDS_H
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_DOTOPERANDS_H
 
-#include "tessera/Analysis/Access/Access.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 
@@ -32,17 +31,6 @@ void eraseUnread(mlir::Value buffer);
 
 /// The load that a tile comes from, directly or by a buffer that is written once; null if none.
 tile::LoadOp findLoadOf(mlir::Value tile);
-
-/// The matrix in memory that the next iteration of a loop loads to an operand of a dot.
-struct NextTile {
-  mlir::Value address;  ///< i64, of the first element
-  mlir::Value rowBytes; ///< i64, from a row to the next one
-  int64_t elementBytes;
-};
-
-/// Finds it if both depend on pure scalars alone, which are computed in front of the dot.
-std::optional<NextTile> findNextTile(strips::DotOp dot, mlir::Value operand,
-                                     AccessAnalysis &access);
 
 /// True if an operation loads a tile, or reads it from a buffer.
 bool isTileInMemory(mlir::Operation *op);

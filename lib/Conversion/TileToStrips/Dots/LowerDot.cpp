@@ -17,7 +17,6 @@
 #include "MatrixDot.h"
 #include "MergeDots.h"
 #include "PackedWeights.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "tessera/Conversion/TileArith/TotalArith.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"
@@ -68,7 +67,7 @@ struct Operand {
 /// Writes the loops of one dot.
 class DotEmitter : DotLoops {
 public:
-  DotEmitter(strips::DotOp dot, const HostMachine &machine, bool fuses, AccessAnalysis &access)
+  DotEmitter(strips::DotOp dot, const HostMachine &machine, bool fuses)
       : DotLoops(dot), machine(machine), fuses(fuses) {
     auto aType = cast<MemRefType>(dot.getA().getType());
     auto bType = cast<MemRefType>(dot.getB().getType());
@@ -86,14 +85,6 @@ public:
     // An f16 accumulator is rounded once, not once a block.
     if (accElement.isF16())
       depth = K;
-    // Zen 4's own prefetchers are faster alone here, too (0.92 to 1.06 of the speed without).
-    if (!machine.fetchesInOnePass)
-      return;
-    nextA = findNextTile(dot, dot.getA(), access);
-    nextB = findNextTile(dot, dot.getB(), access);
-    // A dozen multiply-adds for each line, so that fetching does not hold up multiplying.
-    if (countLines(depth) * 12 > block.rows * block.vectors * depth)
-      nextA = nextB = std::nullopt;
   }
 
   /// Emits the remark on the choices and their reasons.
@@ -109,8 +100,6 @@ public:
       remark << "; b is packed, since its rows meet in the cache";
     else
       remark << "; b is read in place";
-    if (nextA || nextB)
-      remark << "; what the next iteration loads is fetched meanwhile";
   }
 
   /// Packed operands go to the scratch arena from `offset` on; returns how many bytes of it they
@@ -150,61 +139,6 @@ private:
     if (failed(type.getStridesAndOffset(strides, offset)) || ShapedType::isDynamic(strides[0]))
       return true;
     return meetInCache(machine, depth, panelColumns() * bytes(), strides[0] * bytes());
-  }
-
-  //===-- Fetching --------------------------------------------------------===//
-
-  /// The lines of a row of the next a that one panel fetches, if the panels share it.
-  int64_t getLinesOfA(int64_t steps) const {
-    int64_t lines = llvm::divideCeil(steps * nextA->elementBytes, kHostLineBytes);
-    return llvm::divideCeil(lines, llvm::divideCeil(N, panelColumns()));
-  }
-  /// The rows of the next b that one block fetches, if the blocks of a panel share them.
-  int64_t getRowsOfB(int64_t steps) const {
-    return llvm::divideCeil(steps, llvm::divideCeil(M, block.rows));
-  }
-  int64_t getLinesOfB() const {
-    return llvm::divideCeil(panelColumns() * nextB->elementBytes, kHostLineBytes);
-  }
-  /// The lines that one block fetches.
-  int64_t countLines(int64_t steps) const {
-    return (nextA ? block.rows * getLinesOfA(steps) : 0) +
-           (nextB ? getRowsOfB(steps) * getLinesOfB() : 0);
-  }
-
-  /// Fetches some lines of a row of a matrix to the second-level cache.
-  void fetch(const NextTile &next, Value row, Value bytes, int64_t lines) {
-    auto toI64 = [&](Value value) {
-      return arith::IndexCastOp::create(b, loc, b.getI64Type(), value).getResult();
-    };
-    Value rows = arith::MulIOp::create(b, loc, toI64(row), next.rowBytes);
-    Value address = arith::AddIOp::create(b, loc, next.address, rows);
-    address = arith::AddIOp::create(b, loc, address, toI64(bytes));
-    auto type = LLVM::LLVMPointerType::get(b.getContext());
-    Value pointer = LLVM::IntToPtrOp::create(b, loc, type, address);
-    for (int64_t line = 0; line < lines; ++line) {
-      Value part = LLVM::GEPOp::create(b, loc, type, b.getI8Type(), pointer,
-                                       ArrayRef<LLVM::GEPArg>{int32_t(line * kHostLineBytes)});
-      LLVM::Prefetch::create(b, loc, part, /*rw=*/0, /*hint=*/2, /*cache=*/1);
-    }
-  }
-
-  /// Before a block: its share of what the next iteration loads. Packing would wait for it.
-  void emitFetches(Value k, Value row, Value column, int64_t steps) {
-    if (nextA) {
-      int64_t lines = getLinesOfA(steps);
-      Value panel = arith::DivUIOp::create(b, loc, column, index(panelColumns()));
-      Value bytes = add(times(k, nextA->elementBytes), times(panel, lines * kHostLineBytes));
-      for (int64_t r = 0; r < block.rows; ++r)
-        fetch(*nextA, add(row, r), bytes, lines);
-    }
-    if (nextB) {
-      Value bytes = times(column, nextB->elementBytes);
-      Value number = arith::DivUIOp::create(b, loc, row, index(block.rows));
-      Value first = add(k, times(number, getRowsOfB(steps)));
-      for (int64_t r = 0; r < getRowsOfB(steps); ++r)
-        fetch(*nextB, add(first, r), bytes, getLinesOfB());
-    }
   }
 
   //===-- Packing ---------------------------------------------------------===//
@@ -274,8 +208,6 @@ private:
       panel = {packedB, index(0), index(0)};
     }
     forEachBlock(M, block.rows, [&](Value row, int64_t rows) {
-      if (rows == block.rows && vectors == block.vectors && width == lanes)
-        emitFetches(k, row, column, steps);
       emitBlock(a, panel, row, column, rows, vectors, width, steps);
     });
   }
@@ -356,7 +288,6 @@ private:
   Type element; ///< what the micro-kernel computes in
   BlockShape block;
   Value packedA, packedB;
-  std::optional<NextTile> nextA, nextB;
 };
 
 //===----------------------------------------------------------------------===//
@@ -448,7 +379,6 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
         }
     emitFewRowsDots(fewRows, *machine, getScratch);
     auto allPanels = emitPanels(packed);
-    AccessAnalysis access;
     for (strips::DotOp dot : dots) {
       bool remarks = this->remarks && !singles.contains(dot);
       for (Value operand : {dot.getA(), dot.getB(), dot.getAcc()})
@@ -492,7 +422,7 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
         size = std::max(size, emitGroupedDot(dot, *instruction, *machine, panels, begin));
         continue;
       }
-      DotEmitter emitter(dot, *machine, !deterministic, access);
+      DotEmitter emitter(dot, *machine, !deterministic);
       if (remarks)
         emitter.remark();
       size = std::max(size, emitter.emit(begin));
