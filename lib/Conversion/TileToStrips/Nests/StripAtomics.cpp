@@ -626,8 +626,8 @@ private:
 void ThreadPrivateNest::emitPlain(OpBuilder &b, Value offset, Value value) {
   auto ptr = LLVM::LLVMPointerType::get(atomic.getContext());
   Value memory = LLVM::IntToPtrOp::create(b, loc, ptr, privateCopy.memory);
-  Value pointer = LLVM::GEPOp::create(b, loc, ptr, b.getI8Type(), memory,
-                                      ArrayRef<LLVM::GEPArg>{offset});
+  Value pointer =
+      LLVM::GEPOp::create(b, loc, ptr, b.getI8Type(), memory, ArrayRef<LLVM::GEPArg>{offset});
   Value old = LLVM::LoadOp::create(b, loc, value.getType(), pointer);
   LLVM::StoreOp::create(b, loc, buildAtomicCombination(b, loc, atomic.getKind(), old, value),
                         pointer);
