@@ -30,13 +30,28 @@ MASKS = {
 }  # fmt: skip
 
 
+# All tiles of an array in a program's loop.
+LOOP = """
+@tessera.jit
+def kernel(addresses_ptr, sizes_ptr, blocks_ptr, memory_ptr, LISTS: tl.constexpr, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    array, part = tl.load(blocks_ptr + 2 * pid), tl.load(blocks_ptr + 2 * pid + 1)
+    n = tl.where(part == 0, tl.load(sizes_ptr + array), 0)
+    x_ptr = tl.load(addresses_ptr + array).to(tl.pointer_type(tl.float32))
+    y_ptr = tl.load(addresses_ptr + LISTS + array).to(tl.pointer_type(tl.float32))
+    for start in range(0, n, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + at, mask=at < n)
+        tl.store(y_ptr + at, 2 * x + tl.load(y_ptr + at, mask=at < n), mask=at < n)
+"""
+KERNELS = {**{name: KERNEL.format(mask=mask) for name, mask in MASKS.items()}, "loop": LOOP}
 SIZES = [1, 300, 256, 0, 130, 20]
 
 
-@pytest.mark.parametrize("spelling", MASKS)
+@pytest.mark.parametrize("spelling", KERNELS)
 def test_results_of_any_alignment(run, rng, spelling):
     """Arrays end within a block and within four elements, and some begin at odd addresses."""
-    kernel = make_kernel(KERNEL.format(mask=MASKS[spelling]))
+    kernel = make_kernel(KERNELS[spelling])
     blocks = [(i, part) for i, n in enumerate(SIZES) for part in range(-(-max(n, 1) // BLOCK))]
     for shift in (0, 1):
         memory = rng.integers(-9, 9, 2048).astype(np.float32)
@@ -55,10 +70,10 @@ def test_results_of_any_alignment(run, rng, spelling):
         np.testing.assert_array_equal(memory, want)
 
 
-@pytest.mark.parametrize("spelling", MASKS)
+@pytest.mark.parametrize("spelling", KERNELS)
 def test_aligned_arrays_have_vectors(spelling):
     compiled = tessera.compile(
-        make_kernel(KERNEL.format(mask=MASKS[spelling])), "*i64:16, *i32:16, *i32:16, *fp32, 6, 512",
+        make_kernel(KERNELS[spelling]), "*i64:16, *i32:16, *i32:16, *fp32, 6, 512",
         target="sm_90a", num_warps=4,
     )  # fmt: skip
     ptx = compiled.asm["ptx"]

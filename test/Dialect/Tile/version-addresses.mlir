@@ -18,12 +18,12 @@ tile.func @list(%addresses: !tile.ptr<i64>, %n: i32) {
   // CHECK: %[[QA:.+]] = tile.hint %[[Q]] {divisibility = array<i64: 16>}
   // CHECK: %[[LOW:.+]] = arith.andi %[[BITS]], %c15_i64
   // CHECK: %[[ALIGNED:.+]] = arith.cmpi eq, %[[LOW]], %c0_i64
+  // CHECK: %[[REST:.+]] = arith.andi %[[N]], %c3_i32
+  // CHECK: %[[EVEN:.+]] = arith.cmpi eq, %[[REST]], %c0_i32
   // CHECK: %[[LONG:.+]] = arith.cmpi sge, %[[N]], %[[C64:.+]] :
   // CHECK: %[[ROOM:.+]] = arith.subi %[[N]], %[[C64]]
   // CHECK: %[[FITS:.+]] = arith.cmpi sle, %{{.+}}, %[[ROOM]]
   // CHECK: %[[WHOLE:.+]] = arith.andi %[[LONG]], %[[FITS]]
-  // CHECK: %[[REST:.+]] = arith.andi %[[N]], %c3_i32
-  // CHECK: %[[EVEN:.+]] = arith.cmpi eq, %[[REST]], %c0_i32
   // CHECK: %[[EITHER:.+]] = arith.ori %[[EVEN]], %[[WHOLE]]
   // CHECK: %[[ALL:.+]] = arith.andi %[[ALIGNED]], %[[EITHER]]
   // CHECK: %[[MULTIPLE:.+]] = arith.andi %[[N]], %c-4_i32
@@ -74,6 +74,63 @@ tile.func @store_before(%out: !tile.ptr<f32>, %addresses: !tile.ptr<i64>) {
   %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
   %pi = tile.addptr %ps, %r : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
   tile.store %pi, %f : tensor<64x!tile.ptr<f32>>
+  tile.return
+}
+
+// -----
+
+// Tiles in a loop: the extent is a multiple, or nothing is known of it; one that a loop computes is
+// not known where the versions begin.
+// CHECK-LABEL: tile.func @loop(
+// CHECK-SAME: %{{.+}}: !tile.ptr<i64>, %[[N:.+]]: i32
+// CHECK: %[[REST:.+]] = arith.andi %[[N]], %c3_i32
+// CHECK: %[[EVEN:.+]] = arith.cmpi eq, %[[REST]], %c0_i32
+// CHECK: %[[ALL:.+]] = arith.andi %{{.+}}, %[[EVEN]]
+// CHECK: %[[LIMIT:.+]] = tile.hint %[[N]] {divisibility = array<i64: 4>}
+// CHECK: scf.if %[[ALL]]
+// CHECK: scf.for
+// CHECK: tile.splat %[[LIMIT]]
+// CHECK: } else {
+// CHECK: scf.for
+tile.func @loop(%addresses: !tile.ptr<i64>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %a = tile.load %addresses : !tile.ptr<i64>
+  %p = tile.int_to_ptr %a : i64 -> !tile.ptr<f32>
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  %f = arith.constant dense<0.0> : tensor<64xf32>
+  scf.for %i = %c0 to %n step %c64 : i32 {
+    %s = tile.splat %i : i32 -> tensor<64xi32>
+    %x = arith.addi %s, %r : tensor<64xi32>
+    %ns = tile.splat %n : i32 -> tensor<64xi32>
+    %m = arith.cmpi slt, %x, %ns : tensor<64xi32>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+    %pi = tile.addptr %ps, %x : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    tile.store %pi, %f, %m : tensor<64x!tile.ptr<f32>>
+  }
+  tile.return
+}
+
+// -----
+
+// CHECK-LABEL: tile.func @extent_of_iteration(
+// CHECK-NOT: scf.if
+// CHECK: tile.return
+tile.func @extent_of_iteration(%addresses: !tile.ptr<i64>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %a = tile.load %addresses : !tile.ptr<i64>
+  %p = tile.int_to_ptr %a : i64 -> !tile.ptr<f32>
+  %r = tile.range 0 to 64 : tensor<64xi32>
+  %f = arith.constant dense<0.0> : tensor<64xf32>
+  scf.for %i = %c0 to %n step %c64 : i32 {
+    %left = arith.subi %n, %i : i32
+    %ns = tile.splat %left : i32 -> tensor<64xi32>
+    %m = arith.cmpi slt, %r, %ns : tensor<64xi32>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+    %pi = tile.addptr %ps, %r : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    tile.store %pi, %f, %m : tensor<64x!tile.ptr<f32>>
+  }
   tile.return
 }
 

@@ -36,6 +36,8 @@ struct Bound {
   Value limit;
   /// The elements of one access, which divide start + from and the length.
   int64_t ofAccess;
+  /// True if x is known where the versions begin, and not only within one of their loops.
+  bool isKnown = true;
 };
 
 /// An access by a loaded address that would move more at once if the two conditions held.
@@ -233,8 +235,14 @@ void VersionAddressesPass::version(Operation *first, ArrayRef<SlowAccess> access
   SmallVector<Value> limits;
   for (const auto &[compare, bound] : bounds) {
     hoist(bound.limit, first);
-    // The limit is a multiple, or limit >= end and start <= limit - end, where nothing wraps. Then
-    // the next smaller multiple is a limit, too: start + end is one.
+    Value isPossible = isMultiple(bound.limit, bound.ofAccess);
+    if (!bound.isKnown) {
+      condition = arith::AndIOp::create(builder, loc, condition, isPossible);
+      limits.push_back(promise(bound.limit, bound.ofAccess));
+      continue;
+    }
+    // Or limit >= end and start <= limit - end, where nothing wraps. Then the next smaller multiple
+    // is a limit, too: start + end is one.
     Type type = bound.limit.getType();
     Value end = constant(type, bound.end);
     Value isWhole =
@@ -246,8 +254,7 @@ void VersionAddressesPass::version(Operation *first, ArrayRef<SlowAccess> access
           arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, bound.start, room);
       isWhole = arith::AndIOp::create(builder, loc, isWhole, fits);
     }
-    Value isPossible =
-        arith::OrIOp::create(builder, loc, isMultiple(bound.limit, bound.ofAccess), isWhole);
+    isPossible = arith::OrIOp::create(builder, loc, isPossible, isWhole);
     condition = arith::AndIOp::create(builder, loc, condition, isPossible);
     Value multiple =
         arith::AndIOp::create(builder, loc, bound.limit, constant(type, -bound.ofAccess));
@@ -280,6 +287,8 @@ void VersionAddressesPass::runOnOperation() {
       continue;
     // Scalars are loaded ahead of all accesses if nothing is written in between.
     auto canMove = [&](Value value) {
+      if (value && !value.getParentRegion()->isAncestor(block->getParent()))
+        return false;
       Operation *op = value ? value.getDefiningOp() : nullptr;
       if (!op || op->getBlock() != block || op->isBeforeInBlock(&*first))
         return true;
@@ -290,13 +299,16 @@ void VersionAddressesPass::runOnOperation() {
                       llvm::all_of(llvm::make_range(first, op->getIterator()), isReader));
     };
     SmallVector<SlowAccess> possible;
-    for (const SlowAccess &slow : accesses)
-      if (slow.getBlock() == block && canMove(slow.start) &&
-          llvm::all_of(slow.bounds, [&](Bound bound) {
-            return canMove(bound.limit) && canMove(bound.start) &&
-                   bound.compare->getBlock() == block && !bound.compare->isBeforeInBlock(&*first);
-          }))
+    for (SlowAccess slow : accesses) {
+      bool isPossible = slow.getBlock() == block && canMove(slow.start);
+      for (Bound &bound : slow.bounds) {
+        Operation *ancestor = block->findAncestorOpInBlock(*bound.compare);
+        isPossible &= canMove(bound.limit) && ancestor && !ancestor->isBeforeInBlock(&*first);
+        bound.isKnown = ancestor == bound.compare && canMove(bound.start);
+      }
+      if (isPossible)
         possible.push_back(slow);
+    }
     if (possible.empty())
       continue;
     version(&*first, possible);
