@@ -8,6 +8,7 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target
 // CHECK: scf.for %[[I:.+]] = %{{.+}} to %[[N:.+]] step %[[FOUR]] iter_args(%[[S:.+]] = %{{.+}})
 // CHECK: %[[LEFT:.+]] = arith.subi %[[N]], %[[I]]
 // CHECK: %[[X0:.+]] = tile.load %{{.+}} : tensor<2048x!tile.ptr<f16>
+// CHECK: arith.addi %[[I]], %{{.+}} overflow<nsw> : i32
 // CHECK: %[[C1:.+]] = arith.cmpi ugt, %[[LEFT]], %{{.+}}
 // CHECK: %[[M1:.+]] = tile.splat %[[C1]]
 // CHECK: %[[X1:.+]] = tile.load %{{.+}}, %[[M1]]

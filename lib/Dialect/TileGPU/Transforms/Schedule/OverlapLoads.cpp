@@ -108,6 +108,10 @@ static void groupIterations(scf::ForOp loop, int64_t step, int64_t count, const 
 
   // The distance to the bound is positive, and fits the type without a sign.
   Value left = arith::SubIOp::create(builder, loc, loop.getUpperBound(), grouped.getInductionVar());
+  // An iteration that exists has an index within the bounds, so that addresses may be sums with a
+  // constant. That of another one is for loads that are masked off.
+  auto within =
+      loop.getUnsignedCmp() ? arith::IntegerOverflowFlags::nuw : arith::IntegerOverflowFlags::nsw;
   SmallVector<Value> ahead, exists;
   for (unsigned index : slice.getCarried())
     ahead.push_back(grouped.getRegionIterArg(index));
@@ -116,7 +120,7 @@ static void groupIterations(scf::ForOp loop, int64_t step, int64_t count, const 
     Value index = grouped.getInductionVar(), condition;
     if (copy != 0) {
       Value distance = constant(copy * step);
-      index = arith::AddIOp::create(builder, loc, index, distance);
+      index = arith::AddIOp::create(builder, loc, index, distance, within);
       condition = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ugt, left, distance);
     }
     exists.push_back(condition);
