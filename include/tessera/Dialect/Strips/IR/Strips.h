@@ -17,7 +17,7 @@ mlir::Type getStoredType(mlir::Type element);
 /// The type of a row-major buffer for a tile.
 mlir::MemRefType getBufferType(mlir::RankedTensorType tile);
 
-/// The most bytes that a `strips.private_copy` has; behind them there are 64 to be written at will.
+/// The most bytes that a `strips.private_copy` begins with. It may grow between programs.
 inline constexpr int64_t kPrivateCopyBytes = 256 << 10;
 /// The most arrays that a kernel has private copies of.
 inline constexpr size_t kMaxPrivateCopies = 4;

@@ -156,9 +156,10 @@ def Strips_PrivateCopyOp : Strips_Op<"private_copy", [Pure]> {
   let description = [{
     The `bytes` bytes of `memory` are neutral at first. When the thread has run its programs,
     atomics add them to the bytes from `base` on. Elements that nothing was added to are skipped.
-    `bytes` is a multiple of 64, and at most 256 KiB. It is 0 if the thread's programs, of `lanes`
-    lanes each, are too few for a copy to pay. The 64 bytes that are 256 KiB behind the beginning of
-    `memory` take additions without a place. An element is of a type that atomics add to.
+    `bytes` is a multiple of 64. It is at most 256 KiB at first, and at most 4 MiB when the copy has
+    grown, which happens between programs. It is 0 if the thread's programs, of `lanes` lanes each,
+    are too few for a copy to pay. The 64 bytes that are 4 MiB behind the beginning of `memory` take
+    additions without a place. An element is of a type that atomics add to.
 
     ```mlir
     %bytes, %memory = strips.private_copy %base of f32 by 1024
