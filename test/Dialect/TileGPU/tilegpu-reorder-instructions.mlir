@@ -485,3 +485,51 @@ tile.func @ping_pong(%p: !tile.ptr<f32>) {
   tile.return
 }
 }
+
+// -----
+
+// Weights of a norm are loaded with the row, so that the program waits for memory once. A larger
+// tile stays behind the reduction, as does one behind a store that may write it.
+#row = #tilegpu.layout<64, reg = [1], lane = [2, 4, 8, 16, 32], warp = [0, 0]>
+#large = #tilegpu.layout<2048, reg = [1, 2, 4, 8], lane = [16, 32, 64, 128, 256], warp = [512, 1024]>
+
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-LABEL: tile.func @raised
+// CHECK: %[[X:.+]] = tile.load
+// CHECK-NEXT: tile.splat
+// CHECK-NEXT: tile.addptr
+// CHECK-NEXT: %[[W:.+]] = tile.load
+// CHECK-NEXT: tile.reduce
+// CHECK-NOT: tile.load
+// CHECK: tile.splat
+// CHECK: tile.load %{{.+}} : tensor<2048x
+// CHECK: tile.store
+// CHECK: tile.load %{{.+}} : tensor<64x
+tile.func @raised(%x: !tile.ptr<f32>, %w: !tile.ptr<f32>, %y: !tile.ptr<f32>) {
+  %i = tile.range 0 to 64 : tensor<64xi32, #row>
+  %j = tile.range 0 to 2048 : tensor<2048xi32, #large>
+  %xs = tile.splat %x : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>, #row>
+  %xp = tile.addptr %xs, %i : tensor<64x!tile.ptr<f32>, #row>, tensor<64xi32, #row>
+  %a = tile.load %xp : tensor<64x!tile.ptr<f32>, #row>
+  %s = tile.reduce(%a) {axis = 0 : i32} : (tensor<64xf32, #row>) -> f32 {
+  ^bb0(%l: f32, %r: f32):
+    %t = arith.addf %l, %r : f32
+    tile.reduce_return %t : f32
+  }
+  %ws = tile.splat %w : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>, #row>
+  %wp = tile.addptr %ws, %i : tensor<64x!tile.ptr<f32>, #row>, tensor<64xi32, #row>
+  %b = tile.load %wp : tensor<64x!tile.ptr<f32>, #row>
+  %ss = tile.splat %s : f32 -> tensor<64xf32, #row>
+  %c = arith.mulf %b, %ss : tensor<64xf32, #row>
+  %vs = tile.splat %w : !tile.ptr<f32> -> tensor<2048x!tile.ptr<f32>, #large>
+  %vp = tile.addptr %vs, %j : tensor<2048x!tile.ptr<f32>, #large>, tensor<2048xi32, #large>
+  %v = tile.load %vp : tensor<2048x!tile.ptr<f32>, #large>
+  %ys = tile.splat %y : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>, #row>
+  %yp = tile.addptr %ys, %i : tensor<64x!tile.ptr<f32>, #row>, tensor<64xi32, #row>
+  tile.store %yp, %c : tensor<64x!tile.ptr<f32>, #row>
+  %again = tile.load %xp : tensor<64x!tile.ptr<f32>, #row>
+  tile.store %wp, %again : tensor<64x!tile.ptr<f32>, #row>
+  tile.store %vp, %v : tensor<2048x!tile.ptr<f32>, #large>
+  tile.return
+}
+}

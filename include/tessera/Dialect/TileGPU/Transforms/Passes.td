@@ -725,10 +725,11 @@ def TileGPUReorderInstructionsPass : Pass<"tilegpu-reorder-instructions", "::mli
     one branch uses it, it moves there. Nothing moves into a loop.
 
     Loads sink in the same way, also across reductions but not across writes, if tiles would hold
-    more than three quarters of a thread's registers. In a loop that only loads and computes, loads
-    move to the top, so that none waits for another. A tile that is live across a reduction without
-    fitting registers is rematerialised behind it from the same loads. That must cost less than
-    spilling what does not fit.
+    more than three quarters of a thread's registers. Small ones behind a reduction move up to the
+    loads before it, so that the program waits for memory once. In a loop that only loads and
+    computes, loads move to the top, so that none waits for another. A tile that is live across a
+    reduction without fitting registers is rematerialised behind it from the same loads. That must
+    cost less than spilling what does not fit.
 
     A kernel of elementwise ops, accesses and reductions gets `tilegpu.occupancy`, the programs that
     fit an SM. They need the registers of the tiles, and 16 more per thread.

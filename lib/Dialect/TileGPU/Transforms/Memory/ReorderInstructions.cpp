@@ -413,6 +413,87 @@ static void repeatBehindReductions(tile::FuncOp function, unsigned warps) {
 }
 
 //===----------------------------------------------------------------------===//
+// Loads behind a reduction
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Moves small loads from behind reductions up to the loads in front, so that a program waits for
+/// memory once, not twice. Weights of a norm are such loads. Tiles that take more registers stay:
+/// with fewer programs an SM, less of the waiting is hidden.
+class RaisedLoads {
+public:
+  RaisedLoads(Block *block, OpOrder &order, int64_t most)
+      : block(block), madeOfScalars(findMadeOfScalars(block)), held(block, order), most(most) {}
+
+  void apply() {
+    for (Operation &op : llvm::make_early_inc_range(block->without_terminator())) {
+      auto load = dyn_cast<tile::LoadOp>(op);
+      if (!isPassedByLoads(&op) || op.hasTrait<OpTrait::HasRecursiveMemoryEffects>()) {
+        place = nullptr;
+      } else if (load && place && reduction) {
+        raise(load);
+      } else if (load) {
+        place = op.getNextNode();
+        reduction = nullptr;
+      } else if (place && !reduction && isa<tile::ReduceOp>(op)) {
+        reduction = &op;
+      }
+    }
+  }
+
+private:
+  /// Not of a GPU: the bytes of such loads that a thread may hold across a reduction. Two accesses
+  /// are the weight and the bias of a norm.
+  static constexpr int64_t kMostRaisedBytes = 2 * GPUMachine::kMaxAccessBytes;
+
+  void raise(tile::LoadOp load) {
+    int64_t bytes = getBytesOfThread(load.getType());
+    if (raised + bytes > kMostRaisedBytes ||
+        held.getMost(reduction, reduction->getNextNode()) + raised + bytes > most)
+      return;
+    // The ops of its address that are behind the place, users after their operands.
+    llvm::SmallSetVector<Operation *, 8> ops;
+    SmallVector<Operation *> work{load};
+    while (!work.empty()) {
+      Operation *op = work.pop_back_val();
+      if (op != load && (op->getBlock() != block || op->isBeforeInBlock(place)))
+        continue;
+      if (op != load && !madeOfScalars.contains(op) &&
+          (isa<RankedTensorType>(op->getResult(0).getType()) || !isPure(op)))
+        return;
+      ops.insert(op);
+      for (Value operand : op->getOperands())
+        if (Operation *made = operand.getDefiningOp())
+          work.push_back(made);
+    }
+    SmallVector<Operation *> sorted = ops.takeVector();
+    llvm::sort(sorted, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    for (Operation *op : sorted)
+      op->moveBefore(place);
+    raised += bytes;
+  }
+
+  Block *block;
+  MadeOfScalars madeOfScalars;
+  HeldBytes held;
+  int64_t most, raised = 0;
+  Operation *place = nullptr, *reduction = nullptr;
+};
+
+} // namespace
+
+static void raiseLoads(tile::FuncOp function, unsigned warps) {
+  auto most = static_cast<int64_t>(kShareOfTiles * getMostBytesOfThread(warps));
+  llvm::SetVector<Block *> blocks;
+  function.walk([&](tile::ReduceOp reduce) { blocks.insert(reduce->getBlock()); });
+  for (Block *block : blocks) {
+    OpOrder order(function);
+    RaisedLoads(block, order, most).apply();
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // Programs of an SM
 //===----------------------------------------------------------------------===//
 
@@ -473,6 +554,7 @@ struct TileGPUReorderInstructionsPass
     putOffLoads(getOperation(), *warps);
     for (auto function : getOperation().getOps<tile::FuncOp>())
       if (function.isKernel() && isPlain(function)) {
+        raiseLoads(function, *warps);
         repeatBehindReductions(function, *warps);
         int64_t programs = computeOccupancy(function, *warps);
         if (programs == 1)
