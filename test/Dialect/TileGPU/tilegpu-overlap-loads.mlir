@@ -82,6 +82,25 @@ tile.func private @known(%p: tensor<2048x!tile.ptr<f16>, #tilegpu.unassigned>, %
   tile.return
 }
 
+// A thread has two elements of an iteration: too few to work on while others wait, so that iterations
+// are merged.
+// CHECK-LABEL: tile.func private @short
+// CHECK-NOT: scf.if
+// CHECK: {tile.loop_unroll_factor = 8 : i32}
+// CHECK: tile.return
+tile.func private @short(%p: tensor<256x!tile.ptr<f16>, #tilegpu.unassigned>, %n: i32) {
+  %zero = arith.constant dense<0.0> : tensor<256xf16, #tilegpu.unassigned>
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %a = scf.for %i = %c0 to %n step %c1 iter_args(%s = %zero) -> (tensor<256xf16, #tilegpu.unassigned>) : i32 {
+    %x = tile.load %p : tensor<256x!tile.ptr<f16>, #tilegpu.unassigned>
+    %next = arith.addf %s, %x : tensor<256xf16, #tilegpu.unassigned>
+    scf.yield %next : tensor<256xf16, #tilegpu.unassigned>
+  }
+  tile.store %p, %a : tensor<256x!tile.ptr<f16>, #tilegpu.unassigned>
+  tile.return
+}
+
 // The user's own factor stays; what writes, or loads enough in one iteration, stays as it is.
 // CHECK-LABEL: tile.func private @others
 // CHECK: {tile.loop_unroll_factor = 2 : i32}

@@ -111,8 +111,8 @@ def TileGPUOverlapLoadsPass : Pass<"tilegpu-overlap-loads", "::mlir::ModuleOp"> 
     }
     ```
     If the number of iterations is known, groups are equal. If that leaves no rest, the loop gets
-    `tile.loop_unroll_factor` instead, for tile-unroll-loops. So does one whose step is not known, or
-    whose addresses cannot be computed ahead.
+    `tile.loop_unroll_factor` instead, for tile-unroll-loops. So does one whose step is not known,
+    whose addresses cannot be computed ahead, or whose threads have fewer than 4 elements.
   }];
 }
 

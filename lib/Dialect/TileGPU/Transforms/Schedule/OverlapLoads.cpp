@@ -39,6 +39,7 @@ namespace {
 /// The work of all threads in an iteration.
 struct LoopWork {
   int64_t loadedBytes = 0;
+  int64_t elements = 0; ///< of its largest tile of floats
   double instructions = 0;
 };
 
@@ -60,13 +61,20 @@ static std::optional<LoopWork> countWork(scf::ForOp loop, const GPUMachine &mach
       return std::nullopt;
     auto type = dyn_cast<RankedTensorType>(op.getResult(0).getType());
     tile::ElementCost cost = tile::getElementCost(&op);
+    bool isFloat = type && isa<FloatType>(type.getElementType());
+    if (isFloat)
+      work.elements = std::max(work.elements, type.getNumElements());
     // Addresses are computed once for neighbours.
-    if (type && isa<FloatType>(type.getElementType()) && cost != tile::ElementCost::None)
+    if (isFloat && cost != tile::ElementCost::None)
       work.instructions += double(type.getNumElements()) *
                            (cost == tile::ElementCost::Function ? machine.costs.function : 1);
   }
   return work;
 }
+
+/// Not of a GPU: so many elements of a thread keep it busy without those of the next iteration
+/// (measured on an H200).
+static constexpr int64_t kMinElements = 4;
 
 /// How many iterations should have their loads in flight together.
 static int64_t chooseCount(const LoopWork &work, int64_t threads) {
@@ -171,8 +179,9 @@ static void groupIterations(scf::ForOp loop, int64_t step, int64_t count, const 
   loop.erase();
 }
 
-/// Lets the loads of up to `count` iterations be in flight together.
-static void overlap(scf::ForOp loop, int64_t count) {
+/// Lets the loads of up to `count` iterations be in flight together. If an iteration `isShort`,
+/// its work has too few independent instructions: it is merged with the others.
+static void overlap(scf::ForOp loop, int64_t count, bool isShort) {
   // Equal groups, if the number of iterations is known.
   std::optional<int64_t> iterations = countIterations(loop);
   if (iterations && *iterations > 0)
@@ -180,7 +189,7 @@ static void overlap(scf::ForOp loop, int64_t count) {
   if (count < 2)
     return;
   std::optional<int64_t> step = getSmallStep(loop);
-  bool hasRest = !iterations || *iterations % count != 0;
+  bool hasRest = !isShort && (!iterations || *iterations % count != 0);
   LoopSlice slice(loop);
   for (auto load : loop.getBody()->getOps<tile::LoadOp>())
     if (hasRest && step && !slice.add(load.getResult()).empty())
@@ -202,16 +211,18 @@ struct TileGPUOverlapLoadsPass
     FailureOr<const GPUMachine *> machine = requireMachine(module);
     if (failed(warps) || failed(machine))
       return signalPassFailure();
-    SmallVector<std::pair<scf::ForOp, int64_t>> loops;
+    int64_t threads = GPUMachine::kWarpSize * *warps;
+    SmallVector<std::tuple<scf::ForOp, int64_t, bool>> loops;
     module.walk([&](scf::ForOp loop) {
       if (loop->hasAttr(tile::kUnrollFactorAttr))
         return;
       std::optional<LoopWork> work = countWork(loop, **machine);
       if (work && work->loadedBytes != 0)
-        loops.push_back({loop, chooseCount(*work, GPUMachine::kWarpSize * *warps)});
+        loops.push_back(
+            {loop, chooseCount(*work, threads), work->elements < kMinElements * threads});
     });
-    for (auto [loop, count] : loops)
-      overlap(loop, count);
+    for (auto [loop, count, isShort] : loops)
+      overlap(loop, count, isShort);
   }
 };
 
