@@ -494,6 +494,7 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
   else if (programs == 0)
     candidates = findOneMoreProgram(metadata, target.machine);
   bool maySpill = !isBound && countPrograms(metadata) * metadata.numWarps < kFewWarps;
+  std::optional<std::pair<std::string, PtxasResult>> spilling;
   for (int more : candidates) {
     if (failed != 0 && more >= failed)
       continue;
@@ -501,13 +502,21 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
     setProgramsPerSM(denser, more);
     PtxasResult limited = runPtxas(denser, assembler);
     readRegisters(limited);
-    if (metadata.spillBytes <= (maySpill ? kMaxSpilledBytes : 0)) {
+    bool isEnough = !spilling || more * static_cast<int>(metadata.numWarps) >= kFewWarps;
+    if (metadata.spillBytes == 0 && isEnough) {
       ptx = std::move(denser);
       return limited;
     }
+    // Fewer programs that do not spill are better, if they have warps enough.
+    if (maySpill && !spilling && metadata.spillBytes <= kMaxSpilledBytes)
+      spilling.emplace(std::move(denser), std::move(limited));
     readRegisters(assembled);
   }
-  return assembled;
+  if (!spilling)
+    return assembled;
+  ptx = std::move(spilling->first);
+  readRegisters(spilling->second);
+  return std::move(spilling->second);
 }
 
 std::unique_ptr<CompiledKernel> CUDACompilation::finish(std::optional<PtxasResult> assembled,

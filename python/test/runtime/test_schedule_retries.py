@@ -213,3 +213,24 @@ def test_a_few_spilled_words_let_another_program_in(block, most):
         target="sm_90a", num_warps=8,
     )  # fmt: skip
     assert kernel.n_regs <= most and kernel.n_spills <= 40
+
+
+@tessera.jit
+def turn_halves(x_ptr, cos_ptr, sin_ptr, H: tl.constexpr, D: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    x_ptr += row * H * D
+    half = tl.arange(0, D // 2)
+    cos, sin = tl.load(cos_ptr + row * D + half), tl.load(sin_ptr + row * D + half)
+    at = tl.arange(0, H)[:, None] * D + half[None, :]
+    x, y = tl.load(x_ptr + at).to(sin.dtype), tl.load(x_ptr + at + D // 2).to(sin.dtype)
+    tl.store(x_ptr + at, x * cos - y * sin)
+    tl.store(x_ptr + at + D // 2, y * cos + x * sin)
+
+
+def test_warps_enough_are_better_than_spilled_words():
+    """With 40 registers 12 programs of 4 warps would fit, but spill; 8 do not."""
+    kernel = tessera.compile(
+        turn_halves, "*fp16:16, *fp32:16, *fp32:16", constexprs={"H": 64, "D": 128},
+        target="sm_90a", num_warps=4,
+    )  # fmt: skip
+    assert kernel.n_spills == 0 and kernel.n_regs <= 64
