@@ -421,14 +421,16 @@ static SmallVector<int> findOneMoreProgram(const KernelMetadata &metadata,
 
 /// Numbers of programs an SM that are worth fewer registers a thread, the most promising first.
 /// That is as many as fit if a thread gives up half of its registers, then one more than now. From
-/// 48 warps an SM on, further ones hide little latency.
+/// 48 warps an SM on, further ones hide little latency. With 32 warps, registers for more loads in
+/// flight hide as much.
 static SmallVector<int> findDenserPrograms(const KernelMetadata &metadata,
                                            const GPUMachine &machine) {
-  constexpr int kMaxWarps = 48;
+  constexpr int kEnoughWarps = 32, kMaxWarps = 48;
   int threads = GPUMachine::kWarpSize * metadata.numWarps, now = countPrograms(metadata);
+  if (now == 0 || metadata.numWarps * now >= kEnoughWarps)
+    return {};
   auto fits = [&](int programs) {
-    return now != 0 && metadata.numWarps * (programs - 1) < kMaxWarps &&
-           mayShare(programs, metadata, machine);
+    return metadata.numWarps * (programs - 1) < kMaxWarps && mayShare(programs, metadata, machine);
   };
   SmallVector<int> found;
   for (int programs = now + 1; fits(programs); ++programs)

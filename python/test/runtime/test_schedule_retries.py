@@ -204,15 +204,16 @@ def gate_rows(x_ptr, y_ptr, o_ptr, N, BLOCK: tl.constexpr):
     tl.store(o_ptr + at, (x * tl.sigmoid(x)).to(y.dtype) * y, mask=inside)
 
 
-@pytest.mark.parametrize("block, most", [(16384, 128), (4096, 40)])
-def test_a_few_spilled_words_let_another_program_in(block, most):
+@pytest.mark.parametrize("block, least, most", [(16384, 1, 128), (4096, 41, 64)])
+def test_a_few_spilled_words_let_another_program_in(block, least, most):
     """ptxas takes 214 registers for rows of 16384, which leaves an SM 8 warps. With fewer, it spills
-    no more than 40 bytes, and two programs fit."""
+    no more than 40 bytes, and two programs fit. Rows of 4096 have 32 warps or more, and keep theirs.
+    """
     kernel = tessera.compile(
         gate_rows, "*fp16:16, *fp16:16, *fp16:16, i32:16", constexprs={"BLOCK": block},
         target="sm_90a", num_warps=8,
     )  # fmt: skip
-    assert kernel.n_regs <= most and kernel.n_spills <= 40
+    assert least <= kernel.n_regs <= most and kernel.n_spills <= 40
 
 
 @tessera.jit
