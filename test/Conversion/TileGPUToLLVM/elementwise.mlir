@@ -45,10 +45,11 @@ module attributes {tilegpu.num_warps = 1 : i32} {
 
 // CHECK-LABEL: llvm.func internal @large_divisor
 // CHECK-SAME: (%[[X:.*]]: f32, %[[Y:.*]]: f32)
-// CHECK-DAG: %[[QUARTER:.*]] = llvm.mlir.constant(2.500000e-01 : f32)
-// CHECK-DAG: %[[SCALED:.*]] = llvm.fmul %[[Y]], %[[QUARTER]]
-// CHECK-DAG: %[[R:.*]] = nvvm.rcp.approx.ftz.f %[[SCALED]] : f32
-// CHECK-DAG: %[[L:.*]] = llvm.fmul %[[X]], %[[QUARTER]]
+// CHECK: %[[IS_LARGE:.*]] = llvm.fcmp "ogt"
+// CHECK: %[[SCALE:.*]] = llvm.select %[[IS_LARGE]], {{.*}}, {{.*}} : i1, f32
+// CHECK: %[[SCALED:.*]] = llvm.fmul %[[Y]], %[[SCALE]]
+// CHECK: %[[R:.*]] = nvvm.rcp.approx.ftz.f %[[SCALED]] : f32
+// CHECK: %[[L:.*]] = llvm.fmul %[[X]], %[[SCALE]]
 // CHECK: llvm.fmul %[[L]], %[[R]] : f32
   tile.func private @large_divisor(%x: f32, %y: f32) -> f32 {
     %0 = arith.divf %x, %y {tessera.large_divisor} : f32

@@ -471,9 +471,9 @@ struct DivFPattern : TilePattern<arith::DivFOp> {
     }
     if (type.isF32()) {
       Value lhs = adaptor.getLhs(), rhs = adaptor.getRhs();
-      rewriter.replaceOp(op, op->hasAttr(kSharedDivisorAttr) ? divideByShared(thread, lhs, rhs)
-                             : op->hasAttr(kLargeDivisorAttr)
-                                 ? divideByLarge(thread, lhs, rhs)
+      bool isLarge = op->hasAttr(kLargeDivisorAttr);
+      rewriter.replaceOp(op, isLarge || op->hasAttr(kSharedDivisorAttr)
+                                 ? divideByReciprocal(thread, lhs, rhs, /*mayBeSmall=*/!isLarge)
                                  : getHooks().emitFastDivide(thread, lhs, rhs));
       return success();
     }
@@ -485,26 +485,18 @@ struct DivFPattern : TilePattern<arith::DivFOp> {
   }
 
 private:
-  /// A divisor that is 1 or more: the reciprocal of a quarter is never denormal, which the
-  /// instruction would give as 0.
-  static Value divideByLarge(ThreadBuilder &thread, Value lhs, Value rhs) {
-    Value quarter = makeF32(thread, 0.25f);
-    Value reciprocal = thread.getHooks().emitFastFunction(
-        thread, FastFunction::Reciprocal, thread.create<LLVM::FMulOp>(rhs, quarter));
-    return thread.create<LLVM::FMulOp>(thread.create<LLVM::FMulOp>(lhs, quarter), reciprocal);
-  }
-
   static Value makeF32(ThreadBuilder &thread, float value) {
     OpBuilder &builder = thread.getBuilder();
     return thread.create<LLVM::ConstantOp>(builder.getF32Type(), builder.getF32FloatAttr(value));
   }
 
   /// The computation of that instruction, with the divisor's part in a form that is built once.
-  /// Divisors whose reciprocal would not be normal are scaled, and dividends with them.
-  static Value divideByShared(ThreadBuilder &thread, Value lhs, Value rhs) {
+  /// Divisors whose reciprocal would not be normal are scaled, and dividends with them. A divisor
+  /// of 1 or more may not be small.
+  static Value divideByReciprocal(ThreadBuilder &thread, Value lhs, Value rhs, bool mayBeSmall) {
     auto [scale, reciprocal] = findReciprocal(thread, rhs);
     if (!reciprocal)
-      std::tie(scale, reciprocal) = buildReciprocal(thread, rhs);
+      std::tie(scale, reciprocal) = buildReciprocal(thread, rhs, mayBeSmall);
     return thread.create<LLVM::FMulOp>(thread.create<LLVM::FMulOp>(lhs, scale), reciprocal);
   }
 
@@ -519,16 +511,19 @@ private:
     return {nullptr, nullptr};
   }
 
-  static std::pair<Value, Value> buildReciprocal(ThreadBuilder &thread, Value rhs) {
+  static std::pair<Value, Value> buildReciprocal(ThreadBuilder &thread, Value rhs,
+                                                 bool mayBeSmall) {
     auto number = [&](float value) { return makeF32(thread, value); };
     auto compare = [&](LLVM::FCmpPredicate predicate, float bound) -> Value {
       return thread.create<LLVM::FCmpOp>(predicate, thread.create<LLVM::FAbsOp>(rhs),
                                          number(bound));
     };
     Value isLarge = compare(LLVM::FCmpPredicate::ogt, 0x1p126f);
-    Value isSmall = compare(LLVM::FCmpPredicate::olt, 0x1p-126f);
-    Value scale = thread.select(isLarge, number(0.25f),
-                                thread.select(isSmall, number(0x1p24f), number(1.0f)));
+    Value otherwise = number(1.0f);
+    if (mayBeSmall)
+      otherwise =
+          thread.select(compare(LLVM::FCmpPredicate::olt, 0x1p-126f), number(0x1p24f), otherwise);
+    Value scale = thread.select(isLarge, number(0.25f), otherwise);
     Value scaled = thread.create<LLVM::FMulOp>(rhs, scale);
     Value reciprocal = thread.getHooks().emitFastFunction(thread, FastFunction::Reciprocal, scaled);
     return {scale, reciprocal};
