@@ -320,6 +320,9 @@ def _bound(
         return "torch's result is of uint8, too", {}
     if replaced.name in ("any", "all") and given.get("dim") in ((), []):
         return "torch's result has all dimensions", {}
+    is_narrow = getattr(given.get("weights"), "dtype", None) in (torch.float16, torch.bfloat16)
+    if replaced.name == "bincount" and is_narrow:
+        return "torch's result is of float64", {}
     is_extremum = replaced.name == "scatter_reduce" and given.get("reduce") in ("amax", "amin")
     if is_extremum and getattr(given.get("input"), "is_floating_point", bool)():
         return "torch's extrema are NaN where an element is", {}

@@ -227,6 +227,7 @@ def logcumsumexp(input: Any, dim: int) -> Any:
 @takes_two
 def cummax(input: Any, dim: int) -> tuple[Any, Any]:
     """The maximum of the elements up to each one, along dim, and its last place. A NaN is a maximum.
+    -0 counts as 0, and the result has 0 for it.
 
     Shapes: any; places are int64. Types: floats, integers. Errors: E093.
 
@@ -245,6 +246,7 @@ def cummax(input: Any, dim: int) -> tuple[Any, Any]:
 @takes_two
 def cummin(input: Any, dim: int) -> tuple[Any, Any]:
     """The minimum of the elements up to each one, along dim, and its last place. A NaN is a minimum.
+    -0 counts as 0, and the result has 0 for it.
 
     Shapes: any; places are int64. Types: floats, integers. Errors: E093.
 

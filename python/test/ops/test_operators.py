@@ -569,8 +569,10 @@ def test_enable() -> None:
             True,
             False,
         ]
+        places, halves = torch.tensor([0, 0]), torch.tensor([0.5, 1.0]).bfloat16()
+        assert torch.bincount(places, halves).dtype == torch.float64
     assert used.taken == {"sort": 1, "topk": 1}
-    assert list(used.refused) == ["var", "any", "all", "scatter_reduce"]
+    assert list(used.refused) == ["var", "any", "all", "scatter_reduce", "bincount"]
     indices, offsets = torch.tensor([0, 3, 6, 2, 2]), torch.tensor([0, 2])
     rows, bags = torch.nn.Embedding(7, 3), torch.nn.EmbeddingBag(7, 3)
     expected = bags(indices, offsets)
