@@ -9,9 +9,7 @@
 // RUN: not tessera-compile %s --stage=work 2>&1 | FileCheck %s --check-prefix=CPU
 
 // The loop runs in groups of eight iterations, whose loads come first: of 16 bytes for each of 32 lanes.
-// BLOCKS: b[[LOOP:[0-9]+]] -> {{.*}}: latency
-// BLOCKS-SAME: read 4096
-// BLOCKS-SAME: argument 0: 4096 read
+// BLOCKS: b[[LOOP:[0-9]+]] -> {{.*}}: latency {{.*}}, loads pending until {{.*}} read 4096; argument 0: 4096 read
 // BLOCKS: (computed, a loop: stays by b[[LOOP]]): latency
 
 // Four warps of 100 iterations, each of 512 bytes: 13 groups, of which the last counts as whole.

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels over lists of arrays whose addresses and extents are loaded."""
+"""Kernels over lists of arrays whose addresses and extents are loaded.
+
+Here an address is loaded as a distance from an argument, for a GPU has a copy of the memory.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,11 @@ def kernel(addresses_ptr, sizes_ptr, blocks_ptr, memory_ptr, LISTS: tl.constexpr
     pid = tl.program_id(0)
     array, part = tl.load(blocks_ptr + 2 * pid), tl.load(blocks_ptr + 2 * pid + 1)
     n = tl.load(sizes_ptr + array)
-    x_ptr = tl.load(addresses_ptr + array).to(tl.pointer_type(tl.float32))
+    base = memory_ptr.to(tl.int64)
+    x_ptr = (base + tl.load(addresses_ptr + array)).to(tl.pointer_type(tl.float32))
     {mask}
     x = tl.load(x_ptr + offsets, mask=mask)
-    y_ptr = tl.load(addresses_ptr + LISTS + array).to(tl.pointer_type(tl.float32))
+    y_ptr = (base + tl.load(addresses_ptr + LISTS + array)).to(tl.pointer_type(tl.float32))
     tl.store(y_ptr + offsets, 2 * x + tl.load(y_ptr + offsets, mask=mask), mask=mask)
 """
 MASKS = {
@@ -37,8 +41,9 @@ def kernel(addresses_ptr, sizes_ptr, blocks_ptr, memory_ptr, LISTS: tl.constexpr
     pid = tl.program_id(0)
     array, part = tl.load(blocks_ptr + 2 * pid), tl.load(blocks_ptr + 2 * pid + 1)
     n = tl.where(part == 0, tl.load(sizes_ptr + array), 0)
-    x_ptr = tl.load(addresses_ptr + array).to(tl.pointer_type(tl.float32))
-    y_ptr = tl.load(addresses_ptr + LISTS + array).to(tl.pointer_type(tl.float32))
+    base = memory_ptr.to(tl.int64)
+    x_ptr = (base + tl.load(addresses_ptr + array)).to(tl.pointer_type(tl.float32))
+    y_ptr = (base + tl.load(addresses_ptr + LISTS + array)).to(tl.pointer_type(tl.float32))
     for start in range(0, n, BLOCK):
         at = start + tl.arange(0, BLOCK)
         x = tl.load(x_ptr + at, mask=at < n)
@@ -57,14 +62,13 @@ def test_results_of_any_alignment(run, rng, spelling):
         memory = rng.integers(-9, 9, 2048).astype(np.float32)
         # Behind each array is a gap, which stays as it is.
         starts = 4 + np.cumsum([0, *(size // 4 * 4 + 8 for size in SIZES * 2)])[:-1]
-        starts += -(memory.ctypes.data // 4) % 4
         starts[len(SIZES) :] += shift
         want = memory.copy()
         for x, y, size in zip(starts, starts[len(SIZES) :], SIZES):
             if spelling != "two" or size < 299:
                 want[y : y + size] += 2 * memory[x : x + size]
         run(
-            kernel, (len(blocks),), memory.ctypes.data + 4 * starts, np.array(SIZES, np.int32),
+            kernel, (len(blocks),), 4 * starts, np.array(SIZES, np.int32),
             np.array(blocks, np.int32), memory, LISTS=len(SIZES), BLOCK=BLOCK, num_warps=1,
         )  # fmt: skip
         np.testing.assert_array_equal(memory, want)
