@@ -207,6 +207,12 @@ void storeBox(Warp &warp, const Instr &instr, Lanes lanes) {
     Box box = findBox(warp, instr, lane, 1, instr.operands.size(), address);
     if (!box.map)
       return;
+    for (size_t number = 2; number < instr.operands.size(); ++number)
+      if (static_cast<int32_t>(warp.in(instr, number)[lane]) < 0) {
+        warp.machine.report(FindingKind::OutOfBounds, instr, warp, static_cast<int>(lane), 0,
+                            "stores a box at a negative coordinate of its tensor map");
+        return;
+      }
     std::shared_ptr<BulkStore> store =
         makeStore(warp, instr, lane, address, box.getBytes(),
                   [box, address](uint64_t offset) { return box.place(address, offset); });

@@ -795,9 +795,10 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
       if (isLast(number))
         box.isEndAligned = isAligned(*end);
     }
-    box.dims.push_back(
-        {extent, describe(dim.stride), number, dim.tileExtent, dim.coordinate, dim.isNarrow});
-    return dim.lower || isNonNegativeCoordinate(dim.coordinate);
+    bool isInside = (dim.lower && !isa<StoreOp>(op)) || isNonNegativeCoordinate(dim.coordinate);
+    box.dims.push_back({extent, describe(dim.stride), number, dim.tileExtent, dim.coordinate,
+                        dim.isNarrow, !isInside});
+    return dim.lower || isInside;
   };
   for (unsigned dim = 0; dim < dims.size(); ++dim)
     if (!isLast(dim) && !addDim(dim))

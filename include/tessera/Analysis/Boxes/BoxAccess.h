@@ -28,8 +28,9 @@
 // computed anywhere, for they are polynomials, also of the iterations of loops that moved pointers
 // along.
 //
-// Beyond the extents (and at negative coordinates) loads give 0 and stores do nothing. A
-// dimension without a bound in the mask has none: its extent is kUnboundedExtent.
+// Beyond the extents loads give 0 and stores do nothing. At negative coordinates loads give 0, and
+// a GPU faults on a store. A dimension without a bound in the mask has none: its extent is
+// kUnboundedExtent.
 //
 // Coordinates have 32 bits, addresses 64. A term that could take a coordinate beyond 32 bits,
 // along a dimension without a bound, becomes an outer dimension with a stride of its own:
@@ -78,6 +79,8 @@ struct BoxDim {
   /// True if the coordinate is known to fit 32 bits, or if the program computes it in 32 bits.
   /// Otherwise the array ends along this dimension, and larger coordinates lie outside of it.
   bool isNarrow = false;
+  /// True if it may be negative, which is known of stores alone. A mask has excluded such elements.
+  bool mayBeNegative = false;
 
   /// True if no mask says where the array ends along it.
   bool isUnbounded() const {

@@ -205,6 +205,17 @@ static std::optional<BoxAccess> getStoredBox(tile::StoreOp store, AccessAnalysis
   std::optional<BoxAccess> box = getBoxAccess(store, analysis, &why);
   if (!box)
     return std::nullopt;
+  // A GPU faults on a store at a negative coordinate. If that is a multiple of the tile, nothing is
+  // to be stored there.
+  auto isWhole = [](const BoxDim &dim) {
+    return !dim.mayBeNegative ||
+           llvm::all_of(dim.coordinate.getTerms(),
+                        [&](const ScalarTerm &term) { return term.scale % dim.tileExtent == 0; });
+  };
+  if (!llvm::all_of(box->getDims(), isWhole)) {
+    why = "an index may be negative, and no multiple of the tile's extent";
+    return std::nullopt;
+  }
   if (!box->endsAligned()) {
     why = "its rows are not known to end at a multiple of 16 bytes";
     return std::nullopt;
@@ -498,6 +509,18 @@ void StoreRewriter::rewrite(TMAStore &planned, Value map) {
       alongColumns = dim;
   }
   Value first = coordinates[alongColumns], isMoved = planned.box.emitIsMoved(builder, loc, mapping);
+  // A coordinate beyond 32 bits is negative here.
+  Value zero;
+  for (auto [boxDim, coordinate] : llvm::zip_equal(planned.box.getDims(), coordinates)) {
+    if (boxDim.isNarrow && !boxDim.mayBeNegative)
+      continue;
+    if (!zero)
+      zero = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(0));
+    Value isInside =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge, coordinate, zero);
+    isMoved =
+        isMoved ? arith::AndIOp::create(builder, loc, isMoved, isInside).getResult() : isInside;
+  }
   Pieces pieces(store, planned.pieces);
   for (unsigned number = 0; number < planned.pieces; ++number) {
     if (number != 0) {
