@@ -30,7 +30,7 @@ ONE = [
     (lambda x: ops.leaky_relu(x, 0.3), lambda x: F.leaky_relu(x, 0.3), [BOOL]),
     (ops.softshrink, F.softshrink, [BYTE]),
     (lambda x: ops.clamp(x, -1.0, 1.0), lambda x: x.clamp(-1.0, 1.0), [BYTE]),
-    (lambda x: ops.clamp(x, max=1.0), lambda x: x.clamp(max=1.0), [BOOL]),
+    (lambda x: ops.clamp(x, max=1.0), lambda x: x.clamp(max=1.0), [BYTE]),
     (ops.tanh, torch.tanh, [FLOAT]),
     (ops.silu, F.silu, [FLOAT]),
 ]

@@ -86,7 +86,9 @@ def TileGPUOverlapLoadsPass : Pass<"tilegpu-overlap-loads", "::mlir::ModuleOp"> 
     user gave stays.
 
     ```mlir
-    %s = scf.for %i = %lower to %upper step %c1 iter_args(%sum = %zero) -> ... : i32 {
+    %c1 = arith.constant 1 : i32
+    %s = scf.for %i = %lower to %upper step %c1 iter_args(%sum = %zero)
+        -> (tensor<2048xf32, #tilegpu.unassigned>) : i32 {
       %x = tile.load %p : tensor<2048x!tile.ptr<f32>, #tilegpu.unassigned>
       %t = arith.addf %sum, %x : tensor<2048xf32, #tilegpu.unassigned>
       scf.yield %t : tensor<2048xf32, #tilegpu.unassigned>
@@ -94,9 +96,12 @@ def TileGPUOverlapLoadsPass : Pass<"tilegpu-overlap-loads", "::mlir::ModuleOp"> 
     ```
     becomes, with 4 warps (64 bytes a thread and iteration),
     ```mlir
-    %s = scf.for %i = %lower to %upper step %c2 iter_args(%sum = %zero) -> ... : i32 {
+    %c2 = arith.constant 2 : i32
+    %s = scf.for %i = %lower to %upper step %c2 iter_args(%sum = %zero)
+        -> (tensor<2048xf32, #tilegpu.unassigned>) : i32 {
       %left = arith.subi %upper, %i : i32
       %x0 = tile.load %p : tensor<2048x!tile.ptr<f32>, #tilegpu.unassigned>
+      %c1 = arith.constant 1 : i32
       %more = arith.cmpi ugt, %left, %c1 : i32
       %mask = tile.splat %more : i1 -> tensor<2048xi1, #tilegpu.unassigned>
       %x1 = tile.load %p, %mask : tensor<2048x!tile.ptr<f32>, #tilegpu.unassigned>
