@@ -99,8 +99,7 @@ static bool isPromised(Value condition, unsigned depth = 0) {
   });
 }
 
-/// The predicate of a comparison with its sides exchanged.
-static arith::CmpIPredicate exchangeSides(arith::CmpIPredicate predicate) {
+arith::CmpIPredicate tessera::exchangeSides(arith::CmpIPredicate predicate) {
   using arith::CmpIPredicate;
   switch (predicate) {
   case CmpIPredicate::eq:

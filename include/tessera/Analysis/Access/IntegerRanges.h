@@ -83,6 +83,9 @@ private:
 /// numbers of programs that it is computed from.
 LaunchLimits findLimits(mlir::Value value, LaunchLimits::Level level);
 
+/// The predicate of a comparison with its sides exchanged.
+mlir::arith::CmpIPredicate exchangeSides(mlir::arith::CmpIPredicate predicate);
+
 } // namespace tessera
 
 #endif // TESSERA_ANALYSIS_ACCESS_INTEGERRANGES_H

@@ -79,22 +79,6 @@ Value findStep(Value counter, Value next, bool isDown, scf::WhileOp loop, OpBuil
                                    builder.getIntegerAttr(step.getType(), -amount));
 }
 
-/// The predicate of the same comparison with its sides exchanged.
-arith::CmpIPredicate mirrored(arith::CmpIPredicate predicate) {
-  switch (predicate) {
-  case arith::CmpIPredicate::slt:
-    return arith::CmpIPredicate::sgt;
-  case arith::CmpIPredicate::sgt:
-    return arith::CmpIPredicate::slt;
-  case arith::CmpIPredicate::sle:
-    return arith::CmpIPredicate::sge;
-  case arith::CmpIPredicate::sge:
-    return arith::CmpIPredicate::sle;
-  default:
-    return predicate;
-  }
-}
-
 /// True if a narrow counter may wrap beyond its bound: the `while` goes on then, and a `for` would
 /// end. Counters of 32 bits and more are taken not to.
 bool mayWrap(const Count &count, const ConstantIntRanges &bounds) {
@@ -118,7 +102,7 @@ std::optional<Count> findCount(scf::WhileOp loop, ArrayRef<unsigned> passed) {
   arith::CmpIPredicate predicate = compare.getPredicate();
   if (loop.isDefinedOutsideOfLoop(counter)) {
     std::swap(counter, bound);
-    predicate = mirrored(predicate);
+    predicate = exchangeSides(predicate);
   }
   auto argument = dyn_cast<BlockArgument>(counter);
   if (!argument || argument.getOwner() != before || !argument.getType().isInteger() ||

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "FlatCounter.h"
+#include "tessera/Analysis/Access/IntegerRanges.h"
 
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
+using namespace tessera;
 using namespace tessera::tile;
 using llvm::APInt;
 
@@ -67,22 +69,7 @@ std::optional<PeriodComparison> PeriodComparison::of(arith::CmpIOp compare, Valu
     std::swap(left, right);
     if (left.base != base)
       return std::nullopt;
-    switch (predicate) {
-    case CmpIPredicate::slt:
-      predicate = CmpIPredicate::sgt;
-      break;
-    case CmpIPredicate::sle:
-      predicate = CmpIPredicate::sge;
-      break;
-    case CmpIPredicate::sgt:
-      predicate = CmpIPredicate::slt;
-      break;
-    case CmpIPredicate::sge:
-      predicate = CmpIPredicate::sle;
-      break;
-    default:
-      break;
-    }
+    predicate = exchangeSides(predicate);
   }
   bool hasOffset = right.base && !right.offset.isZero();
   if (predicate == CmpIPredicate::eq || predicate == CmpIPredicate::ne)

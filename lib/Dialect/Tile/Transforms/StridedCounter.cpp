@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "StridedCounter.h"
+#include "tessera/Analysis/Access/IntegerRanges.h"
 
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
+using namespace tessera;
 using namespace tessera::tile;
 using llvm::APInt;
 
@@ -32,22 +34,7 @@ std::optional<BoundTest> BoundTest::of(arith::CmpIOp compare, Value counter, boo
     std::swap(test.left, test.right);
     if (test.left.base != counter)
       return std::nullopt;
-    switch (predicate) {
-    case CmpIPredicate::slt:
-      predicate = CmpIPredicate::sgt;
-      break;
-    case CmpIPredicate::sle:
-      predicate = CmpIPredicate::sge;
-      break;
-    case CmpIPredicate::sgt:
-      predicate = CmpIPredicate::slt;
-      break;
-    case CmpIPredicate::sge:
-      predicate = CmpIPredicate::sle;
-      break;
-    default:
-      break;
-    }
+    predicate = exchangeSides(predicate);
   }
   switch (predicate) {
   case CmpIPredicate::sge:
