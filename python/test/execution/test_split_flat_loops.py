@@ -37,6 +37,11 @@ SPELLINGS = {
     "while": ("ki = -1\n    t = 0\n    total = k_tiles * mine", "while t < total",
               "ki = tl.where(ki + 1 == k_tiles, 0, ki + 1)", "t += 1"),
     "remainder": ("", "for t in range(k_tiles * mine)", "ki = t % k_tiles", ""),
+    "countdown": ("left = 0", "for _ in range(mine * k_tiles)",
+                  "if left == 0:\n            left = k_tiles\n        ki = k_tiles - left",
+                  "left -= 1"),
+    "from one": ("number = 0", "for _ in range(mine * k_tiles)",
+                 "number = tl.where(number == k_tiles, 1, number + 1)\n        ki = number - 1", ""),
 }  # fmt: skip
 
 
@@ -226,7 +231,7 @@ def test_a_while_over_tiles(rng, of_two_loops):
     np.testing.assert_array_equal(c, a @ b)
 
 
-@pytest.mark.parametrize("spelling", ["where", "remainder"])
+@pytest.mark.parametrize("spelling", ["where", "remainder", "countdown"])
 @pytest.mark.parametrize("sizes", [(200, 144, 96), (64, 64, 0)], ids=str)
 def test_results_of_the_simulator(rng, spelling, sizes):
     """Programs have different numbers of tiles, and some have none."""
@@ -318,6 +323,7 @@ def make_counting(
 def kernel(x_ptr, y_ptr, T, K):
     k = {init}
     tile, sum, moved, from_x = 1, 0, 0, x_ptr + 1
+    fresh, open = T == T, T != T
     {header}:
         {before}
         opened = k == {init}
@@ -349,6 +355,27 @@ COUNTERS = {
     "remainder before its use": make_counting(ALL, "k = (k + 1) % K", "k == K - 1", init="K - 1"),
     "remainder behind its use": make_counting(ALL, "", "k == K - 1", "k = (k + 1) % K"),
     "next remainder": make_counting(ALL, "next = (k + 1) % K", "next == 0", "k = next"),
+    "down to 0, wrapped before its use": make_counting(
+        ALL, "k = tl.where(k == 0, K, k)", "k == 1", "k -= 1", init="0"),
+    "down by 3, wrapped before its use": make_counting(
+        ALL, "k = tl.where(k <= 0, K, k)", "k <= 3", "k -= 3", init="0"),
+    "down, begun with its value": make_counting(
+        ALL, "k = tl.where(k < 1, K, k)", "k - 1 < 1", "k -= 1", init="K"),
+    "down to 1 by equality": make_counting(
+        ALL, "", "k == 1", "k = tl.where(k == 1, K, k - 1)", init="K"),
+    "from 1 to K": make_counting(ALL, "", "k == K", "k = tl.where(k == K, 1, k + 1)", init="1"),
+    "up by 3 before its use": make_counting(
+        ALL, "k = tl.where(k + 3 >= K, 0, k + 3)", "k + 3 >= K", init="-3"),
+    "up by 3 from the end": make_counting(
+        ALL, "k = tl.where(k + 3 >= K, 0, k + 3)", "k + 3 >= K", init="K - 3"),
+    "what is left": make_counting(
+        ALL, "k = tl.where(k == 0, K, k)", "K - k == K - 1", "k -= 1", init="0"),
+    "a flag opens": make_counting(
+        ALL, "if fresh:\n            from_x = x_ptr + tile", "k == K - 1",
+        "fresh = k == K - 1\n        k = tl.where(k == K - 1, 0, k + 1)"),
+    "a flag keeps open": make_counting(
+        ALL, "from_x = tl.where(open, from_x, x_ptr + tile)", "k + 1 >= K",
+        "open = k + 1 < K\n        k = tl.where(k + 1 >= K, 0, k + 1)"),
     "next count": make_counting(ALL, "next = tl.where(k + 1 >= K, 0, k + 1)", "next == 0", "k = next"),
 }  # fmt: skip
 

@@ -174,3 +174,25 @@ tile.func @other_tiles(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %end: i3
   }
   tile.return
 }
+
+// -----
+
+// Steps of 3 may pass a bound without being equal to it, so this is no counter, and nothing is said.
+tile.func @steps_past(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %total: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c3 = arith.constant 3 : i32
+  %zero = arith.constant 0.0 : f32
+  %r:2 = scf.for %t = %c0 to %total step %c1 iter_args(%k = %n, %sum = %zero) -> (i32, f32) : i32 {
+    %v = tile.load %x : !tile.ptr<f32>
+    %s = arith.addf %sum, %v : f32
+    %closes = arith.cmpi eq, %k, %c3 : i32
+    scf.if %closes {
+      tile.store %y, %s : !tile.ptr<f32>
+    }
+    %less = arith.subi %k, %c3 : i32
+    %d = arith.select %closes, %n, %less : i32
+    scf.yield %d, %s : i32, f32
+  }
+  tile.return
+}

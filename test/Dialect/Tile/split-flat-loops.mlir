@@ -282,3 +282,72 @@ tile.func @carried_remainder(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %t
   }
   tile.return
 }
+
+// -----
+
+// The counter goes down to 0, where it wraps before it is used. The trip count is a product with
+// what it starts from, and `n - left` is the variable of the inner loop.
+// CHECK-LABEL: tile.func @countdown(
+// CHECK-SAME: %[[X:arg[0-9]+]]: !tile.ptr<f32>, %{{.+}}: !tile.ptr<f32>, %[[N:arg[0-9]+]]: i32, %[[M:arg[0-9]+]]: i32
+// CHECK: %[[LEAST:.+]] = arith.minui %{{.+}}, %[[M]]
+// CHECK: %[[TILES:.+]] = arith.select %{{.+}}, %[[LEAST]], %{{.+}}
+// CHECK: scf.for %{{.+}} = %{{.+}} to %[[TILES]]
+// CHECK:   %[[R:.+]] = scf.for %[[K:.+]] = %{{.+}} to %[[N]]
+// CHECK-NOT: scf.if
+// CHECK:     tile.addptr %[[X]], %[[K]]
+// CHECK:   tile.store %{{.+}}, %[[R]]
+tile.func @countdown(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %m: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant 0.0 : f32
+  %total = arith.muli %m, %n : i32
+  %r:2 = scf.for %t = %c0 to %total step %c1 iter_args(%c = %c0, %sum = %zero) -> (i32, f32) : i32 {
+    %opens = arith.cmpi eq, %c, %c0 : i32
+    %left = scf.if %opens -> (i32) {
+      scf.yield %n : i32
+    } else {
+      scf.yield %c : i32
+    }
+    %begun = arith.select %opens, %zero, %sum : f32
+    %done = arith.subi %n, %left : i32
+    %p = tile.addptr %x, %done : !tile.ptr<f32>, i32
+    %v = tile.load %p : !tile.ptr<f32>
+    %s = arith.addf %begun, %v : f32
+    %less = arith.subi %left, %c1 : i32
+    %closes = arith.cmpi eq, %less, %c0 : i32
+    scf.if %closes {
+      tile.store %y, %s : !tile.ptr<f32>
+    }
+    scf.yield %less, %s : i32, f32
+  }
+  tile.return
+}
+
+// -----
+
+// A flag that the last iteration of a tile sets opens the next one.
+// CHECK-LABEL: tile.func @flag(
+// CHECK: scf.for
+// CHECK:   scf.for
+// CHECK-NOT: scf.if
+tile.func @flag(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %total: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %true = arith.constant true
+  %zero = arith.constant 0.0 : f32
+  %last = arith.subi %n, %c1 : i32
+  %r:3 = scf.for %t = %c0 to %total step %c1 iter_args(%k = %c0, %fresh = %true, %sum = %zero) -> (i32, i1, f32) : i32 {
+    %begun = arith.select %fresh, %zero, %sum : f32
+    %p = tile.addptr %x, %k : !tile.ptr<f32>, i32
+    %v = tile.load %p : !tile.ptr<f32>
+    %s = arith.addf %begun, %v : f32
+    %closes = arith.cmpi eq, %k, %last : i32
+    scf.if %closes {
+      tile.store %y, %s : !tile.ptr<f32>
+    }
+    %more = arith.addi %k, %c1 : i32
+    %d = arith.select %closes, %c0, %more : i32
+    scf.yield %d, %closes, %s : i32, i1, f32
+  }
+  tile.return
+}

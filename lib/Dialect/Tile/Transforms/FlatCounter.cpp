@@ -304,9 +304,29 @@ bool FlatCounter::isWrapped(arith::CmpIOp compare) const {
          compare.getLhs().getDefiningOp() == recurrence && matchPattern(compare.getRhs(), m_Zero());
 }
 
+/// A flag that the loop carries: it holds at first, and behind the last iteration of a tile. It has
+/// to ask for the end as the counter does, so that both agree about a period that is not positive.
+Moment FlatCounter::classifyFlag(BlockArgument flag) const {
+  auto loop = dyn_cast<scf::ForOp>(flag.getOwner()->getParentOp());
+  if (!loop || flag == loop.getInductionVar())
+    return Moment::Unknown;
+  Value next = loop.getTiedLoopYieldedValue(flag)->get();
+  PeriodTest test = wrap;
+  Moment moment = isa<BlockArgument>(next) ? Moment::Unknown : classify(next, test);
+  Value first = loop.getTiedLoopInit(flag)->get();
+  if (test != wrap)
+    return Moment::Unknown;
+  if (moment == Moment::Last && matchPattern(first, m_One()))
+    return Moment::First;
+  return moment == Moment::NotLast && matchPattern(first, m_Zero()) ? Moment::NotFirst
+                                                                    : Moment::Unknown;
+}
+
 Moment FlatCounter::classify(Value condition, PeriodTest &test) const {
   if (condition == wrapsFirst)
     return wrapIsNegated ? Moment::NotFirst : Moment::First;
+  if (auto flag = dyn_cast<BlockArgument>(condition))
+    return classifyFlag(flag);
   if (auto inverse = condition.getDefiningOp<arith::XOrIOp>();
       inverse && matchPattern(inverse.getRhs(), m_One()))
     return negate(classify(inverse.getLhs(), test));

@@ -78,6 +78,7 @@ private:
   bool isOnlyCounted(mlir::scf::ForOp loop) const;
   bool isWrapped(mlir::arith::CmpIOp compare) const;
   Moment classifyRemainder(mlir::arith::CmpIOp compare) const;
+  Moment classifyFlag(mlir::BlockArgument flag) const;
 
   mlir::Value value;
   mlir::Operation *recurrence = nullptr;

@@ -733,11 +733,15 @@ static bool trySplit(scf::ForOp loop, std::optional<TileRange> range, std::strin
   return true;
 }
 
-/// The conditionals of a loop that choose between sums of integers, which the loop carries.
+/// The conditionals of a loop that choose between sums of integers, which the loop carries, as they
+/// are or with a constant added.
 static SmallVector<OpResult> findChosenNumbers(scf::ForOp loop) {
   SmallVector<OpResult> numbers;
-  for (Value value : loop.getYieldedValues()) {
-    auto branch = value.getDefiningOp<scf::IfOp>();
+  for (Value yielded : loop.getYieldedValues()) {
+    if (!yielded.getType().isInteger())
+      continue;
+    Value value = OffsetValue::of(yielded).base;
+    auto branch = value ? value.getDefiningOp<scf::IfOp>() : scf::IfOp();
     auto isSum = [&](Value side) {
       Operation *op = side.getDefiningOp();
       return !op || !branch->isProperAncestor(op) ||
@@ -747,7 +751,7 @@ static SmallVector<OpResult> findChosenNumbers(scf::ForOp loop) {
                 return of && branch->isProperAncestor(of);
               }));
     };
-    if (!branch || branch->getBlock() != loop.getBody() || !value.getType().isInteger())
+    if (!branch || branch->getBlock() != loop.getBody())
       continue;
     auto result = cast<OpResult>(value);
     if (isSum(branch.thenYield().getOperand(result.getResultNumber())) &&
