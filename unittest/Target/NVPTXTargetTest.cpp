@@ -140,6 +140,74 @@ TEST(NVPTXTarget, NarrowIntegersBecomeFloatsByTheirBits) {
     }
 }
 
+/// The word whose bytes `selector` takes from those of two words.
+uint32_t permute(uint32_t a, uint32_t b, uint32_t selector) {
+  uint64_t bytes = a | uint64_t(b) << 32;
+  uint32_t result = 0;
+  for (unsigned place = 0; place < 4; ++place)
+    result |= (bytes >> (selector >> (4 * place) & 7) * 8 & 0xff) << (8 * place);
+  return result;
+}
+
+/// The two numbers that a function of an integer's bytes gives, by folding its instructions.
+std::pair<double, double> convertPair(const std::string &bytes, const std::string &take,
+                                      uint64_t x) {
+  llvm::LLVMContext context;
+  std::string text = "define <2 x bfloat> @f(" + bytes + " %v) {\n" + take +
+                     "  %a = sitofp i8 %x to bfloat\n  %b = sitofp i8 %y to bfloat\n"
+                     "  %c = insertelement <2 x bfloat> poison, bfloat %a, i64 0\n"
+                     "  %d = insertelement <2 x bfloat> %c, bfloat %b, i64 1\n"
+                     "  ret <2 x bfloat> %d\n}\n";
+  auto module = parseLLVMIR(text, "test.ll", context);
+  llvm::Function &function = *module->getFunction("f");
+  convertNarrowIntegers(function, /*hasBFloatArithmetic=*/true);
+  llvm::Type *type = function.getArg(0)->getType();
+  auto *bits = llvm::ConstantInt::get(context, llvm::APInt(type->getPrimitiveSizeInBits(), x,
+                                                           /*isSigned=*/false,
+                                                           /*implicitTrunc=*/true));
+  function.getArg(0)->replaceAllUsesWith(llvm::ConstantExpr::getBitCast(bits, type));
+  unsigned subtractions = 0;
+  for (llvm::Instruction &instruction : function.front()) {
+    EXPECT_FALSE(llvm::isa<llvm::SIToFPInst>(instruction)) << text;
+    subtractions += instruction.getOpcode() == llvm::Instruction::FSub;
+    llvm::Constant *folded = nullptr;
+    if (auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction)) {
+      auto word = [&](unsigned number) {
+        return uint32_t(llvm::cast<llvm::ConstantInt>(call->getArgOperand(number))->getZExtValue());
+      };
+      folded = llvm::ConstantInt::get(call->getType(), permute(word(0), word(1), word(2)));
+    } else {
+      folded = llvm::ConstantFoldInstruction(&instruction, module->getDataLayout());
+    }
+    if (folded)
+      instruction.replaceAllUsesWith(folded);
+  }
+  EXPECT_EQ(subtractions, 1u) << text;
+  auto *result = llvm::cast<llvm::Constant>(
+      llvm::cast<llvm::ReturnInst>(function.front().getTerminator())->getReturnValue());
+  auto number = [&](unsigned place) {
+    return llvm::cast<llvm::ConstantFP>(result->getAggregateElement(place))
+        ->getValue()
+        .convertToDouble();
+  };
+  return {number(0), number(1)};
+}
+
+TEST(NVPTXTarget, PairsOfBytesBecomeBF16Together) {
+  auto extract = [](const char *bytes, unsigned x, unsigned y) {
+    std::string of = std::string(" = extractelement ") + bytes + " %v, i64 ";
+    return "  %x" + of + std::to_string(x) + "\n  %y" + of + std::to_string(y) + "\n";
+  };
+  for (unsigned x = 0; x < 256; ++x) {
+    uint64_t y = (37 * x + 11) % 256;
+    std::pair<double, double> want(static_cast<int8_t>(x), static_cast<int8_t>(y));
+    EXPECT_EQ(convertPair("<2 x i8>", extract("<2 x i8>", 0, 1), x | y << 8), want);
+    EXPECT_EQ(convertPair("<4 x i8>", extract("<4 x i8>", 3, 1), x << 24 | y << 8), want);
+    EXPECT_EQ(convertPair("<8 x i8>", extract("<8 x i8>", 2, 7), x << 16 | y << 56), want);
+    EXPECT_EQ(convertPair("<3 x i8>", extract("<3 x i8>", 0, 2), x | y << 16), want);
+  }
+}
+
 /// A kernel that stores `%r`, and `%w + %y` unless `other` says something else, of the halves it
 /// loads: w, x, y, z.
 std::string withHalves(const std::string &body, const std::string &other = "fadd half %w, %y") {

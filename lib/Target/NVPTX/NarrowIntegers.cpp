@@ -5,6 +5,13 @@
 // float 2^p, where p is the mantissa's width. The result is the float 2^p + integer, and
 // subtracting 2^p is exact. For an integer minus a constant (x - 8) only the subtrahend changes,
 // which also serves negative integers.
+//
+// A bf16 holds 7 of a signed byte's 8 bits beside 2^7. Two bytes that become a pair of bf16, as a
+// dot's operands do, are split into the low 7 bits and the sign, which adds another 2^7:
+//
+//     (2^7 + (x & 127)) - (2^7 + (x & 128))
+//
+// Both are exact, and so is the difference. That takes 4 instructions for two bytes.
 
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
 
@@ -14,7 +21,9 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/PatternMatch.h"
+#include "llvm/Transforms/Utils/Local.h"
 
 using namespace llvm;
 using namespace tessera;
@@ -24,11 +33,13 @@ static constexpr unsigned kMaxBits = 16;
 
 namespace {
 
-/// An integer as `bits` + `offset`, where `bits` is not negative and at most `most`.
+/// An integer as `bits` + `offset`, where `bits` is not negative and at most `most`. The bits of
+/// `flipped` are the opposite ones.
 struct OffsetBits {
   Value *bits;
   int64_t offset;
   uint64_t most;
+  uint64_t flipped = 0;
 };
 
 /// A float type and its mantissa's width.
@@ -60,7 +71,7 @@ static uint64_t getMost(const Instruction *value) {
       .getZExtValue();
 }
 
-static std::optional<OffsetBits> findBits(const CastInst &cast, IRBuilder<> &builder) {
+static std::optional<OffsetBits> findBits(const CastInst &cast) {
   Value *integer = cast.getOperand(0);
   unsigned width = integer->getType()->getIntegerBitWidth();
   bool isSigned = isa<SIToFPInst>(cast);
@@ -89,8 +100,7 @@ static std::optional<OffsetBits> findBits(const CastInst &cast, IRBuilder<> &bui
   if (!isSigned)
     return OffsetBits{integer, 0, maxUIntN(width)};
   // Flipping the sign bit adds 2^(width - 1), so the result is not negative.
-  Value *turned = builder.CreateXor(integer, APInt::getSignMask(width));
-  return OffsetBits{turned, minIntN(width), maxUIntN(width)};
+  return OffsetBits{integer, minIntN(width), maxUIntN(width), uint64_t(1) << (width - 1)};
 }
 
 /// `integer` as a float that holds it.
@@ -99,12 +109,108 @@ static Value *emit(IRBuilder<> &builder, const OffsetBits &integer, const Mantis
   double power = double(int64_t(1) << mantissa.width);
   auto *pattern = cast<ConstantFP>(ConstantFP::get(mantissa.type, power));
   Value *bits = builder.CreateZExtOrTrunc(integer.bits, builder.getIntNTy(width));
-  bits = builder.CreateOr(bits, pattern->getValue().bitcastToAPInt());
+  APInt set = pattern->getValue().bitcastToAPInt();
+  // The bits of the pattern are 0 before.
+  bits = integer.flipped ? builder.CreateXor(bits, set | integer.flipped)
+                         : builder.CreateOr(bits, set);
   return builder.CreateFSub(builder.CreateBitCast(bits, mantissa.type),
                             ConstantFP::get(mantissa.type, power - double(integer.offset)));
 }
 
+namespace {
+
+/// A byte, or one of a vector, as a part of a word.
+struct ByteOfWord {
+  Value *source;
+  unsigned word = 0, place = 0;
+
+  static ByteOfWord of(Value *byte);
+  Value *emitWord(IRBuilder<> &builder) const;
+  bool isBeside(const ByteOfWord &other) const {
+    return source == other.source && word == other.word;
+  }
+};
+
+} // namespace
+
+static constexpr unsigned kBytesOfWord = 4;
+
+ByteOfWord ByteOfWord::of(Value *byte) {
+  auto *extract = dyn_cast<ExtractElementInst>(byte);
+  auto *index = extract ? dyn_cast<ConstantInt>(extract->getIndexOperand()) : nullptr;
+  if (!index)
+    return {byte};
+  unsigned count = cast<FixedVectorType>(extract->getVectorOperandType())->getNumElements();
+  if (count != kBytesOfWord / 2 && count % kBytesOfWord != 0)
+    return {byte};
+  unsigned place = index->getZExtValue();
+  return {extract->getVectorOperand(), place / kBytesOfWord, place % kBytesOfWord};
+}
+
+Value *ByteOfWord::emitWord(IRBuilder<> &builder) const {
+  Type *type = builder.getInt32Ty();
+  auto *vector = dyn_cast<FixedVectorType>(source->getType());
+  if (!vector)
+    return builder.CreateZExt(source, type);
+  unsigned count = vector->getNumElements();
+  if (count < kBytesOfWord)
+    return builder.CreateZExt(builder.CreateBitCast(source, builder.getInt16Ty()), type);
+  auto *words = FixedVectorType::get(type, count / kBytesOfWord);
+  return builder.CreateExtractElement(builder.CreateBitCast(source, words), uint64_t(word));
+}
+
+/// The signed byte that a bf16 of a pair was made from; null if it was made otherwise.
+static Value *findSignedByte(Value *number) {
+  auto *cast = dyn_cast<SIToFPInst>(number);
+  return cast && cast->hasOneUse() && cast->getOperand(0)->getType()->isIntegerTy(8) &&
+                 !isa<Constant>(cast->getOperand(0))
+             ? cast->getOperand(0)
+             : nullptr;
+}
+
+/// Converts signed bytes to pairs of bf16.
+static void convertPairsOfBytes(Function &function) {
+  auto *pair = FixedVectorType::get(Type::getBFloatTy(function.getContext()), 2);
+  for (Instruction &instruction : make_early_inc_range(instructions(function))) {
+    Value *first = nullptr, *second = nullptr;
+    if (instruction.getType() != pair ||
+        !PatternMatch::match(
+            &instruction,
+            PatternMatch::m_InsertElt(PatternMatch::m_InsertElt(PatternMatch::m_Undef(),
+                                                                PatternMatch::m_Value(first),
+                                                                PatternMatch::m_ZeroInt()),
+                                      PatternMatch::m_Value(second), PatternMatch::m_One())))
+      continue;
+    Value *low = findSignedByte(first), *high = findSignedByte(second);
+    if (!low || !high)
+      continue;
+    IRBuilder<> builder(&instruction);
+    ByteOfWord ofLow = ByteOfWord::of(low), ofHigh = ByteOfWord::of(high);
+    auto permute = [&](Value *a, Value *b, uint32_t from) -> Value * {
+      return builder.CreateIntrinsic(Intrinsic::nvvm_prmt, {}, {a, b, builder.getInt32(from)});
+    };
+    // Bytes 4 to 7 are those of the second operand.
+    Value *word = ofLow.emitWord(builder);
+    uint32_t places = ofLow.place | ofHigh.place << 8;
+    if (!ofLow.isBeside(ofHigh)) {
+      word = permute(word, ofHigh.emitWord(builder), places + 0x0400);
+      places = 0x0200;
+    }
+    // The upper byte of 128 comes above each.
+    constexpr uint32_t kUpper = 0x43, kFromUpper = 0x4040;
+    Value *bits = permute(word, builder.getInt32(kUpper), kFromUpper | places);
+    auto makePair = [&](uint32_t mask) {
+      return builder.CreateBitCast(builder.CreateAnd(bits, mask), pair);
+    };
+    Value *result = builder.CreateFSub(makePair(0xff7fff7f), makePair(0xff80ff80));
+    instruction.replaceAllUsesWith(result);
+    RecursivelyDeleteTriviallyDeadInstructions(&instruction);
+  }
+}
+
 void tessera::convertNarrowIntegers(Function &function, bool hasBFloatArithmetic) {
+  if (hasBFloatArithmetic)
+    convertPairsOfBytes(function);
   for (Instruction &instruction : make_early_inc_range(instructions(function))) {
     auto *cast = dyn_cast<CastInst>(&instruction);
     if (!cast || !isa<SIToFPInst, UIToFPInst>(cast) || cast->getType()->isVectorTy())
@@ -117,7 +223,7 @@ void tessera::convertNarrowIntegers(Function &function, bool hasBFloatArithmetic
     auto *user = cast->hasOneUse() ? dyn_cast<Instruction>(*cast->user_begin()) : nullptr;
     bool isNear = user && user->getParent() == cast->getParent() && !isa<PHINode>(user);
     IRBuilder<> builder(isNear ? user : cast);
-    std::optional<OffsetBits> integer = findBits(*cast, builder);
+    std::optional<OffsetBits> integer = findBits(*cast);
     if (!integer)
       continue;
     bool isDirect = own->holds(*integer) && (hasBFloatArithmetic || !own->type->isBFloatTy());
