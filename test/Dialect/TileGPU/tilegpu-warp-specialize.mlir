@@ -1146,3 +1146,55 @@ tile.func @bounds(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.p
   tile.return
 }
 }
+
+// -----
+
+// The dot's result is carried transposed. It is counted once, so that two programs share an SM.
+#u = #tilegpu.unassigned
+#s = #tilegpu.layout<128x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0], [64, 0]]>
+#t = #tilegpu.layout<64x128, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32], [0, 64]]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-LABEL: @transposed
+// CHECK: tilegpu.warp_specialize default registers(232)
+// CHECK: partition warps(4) registers(24)
+tile.func @transposed(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<i8> {tile.divisibility = 16 : i64}, %k: i32, %ld: i32 {tile.divisibility = 16 : i64}, %o: !tile.ptr<f32>) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %c128 = arith.constant 128 : i32
+  %zero = arith.constant dense<0.0> : tensor<128x128xf32, #u>
+  %id = tile.program_id 0
+  %start = arith.muli %id, %c128 : i32
+  %range = tile.range 0 to 128 : tensor<128xi32, #u>
+  %starts = tile.splat %start : i32 -> tensor<128xi32, #u>
+  %rows = arith.addi %starts, %range : tensor<128xi32, #u>
+  %row1 = tile.expand_dims %rows {axis = 1 : i32} : tensor<128xi32, #u> -> tensor<128x1xi32, #u>
+  %lds = tile.splat %ld : i32 -> tensor<128x1xi32, #u>
+  %ofrow = arith.muli %row1, %lds : tensor<128x1xi32, #u>
+  %ofrow2 = tile.broadcast %ofrow : tensor<128x1xi32, #u> -> tensor<128x64xi32, #u>
+  %ks = tile.range 0 to 64 : tensor<64xi32, #u>
+  %k1 = tile.expand_dims %ks {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %k2 = tile.broadcast %k1 : tensor<1x64xi32, #u> -> tensor<128x64xi32, #u>
+  %ai = arith.addi %ofrow2, %k2 : tensor<128x64xi32, #u>
+  // expected-remark @below {{2 programs at once}}
+  %r = scf.for %i = %c0 to %k step %c64 iter_args(%acc = %zero) -> (tensor<128x128xf32, #u>) : i32 {
+    %is = tile.splat %i : i32 -> tensor<128x64xi32, #u>
+    %at = arith.addi %ai, %is : tensor<128x64xi32, #u>
+    %as = tile.splat %p : !tile.ptr<f16> -> tensor<128x64x!tile.ptr<f16>, #u>
+    %ap = tile.addptr %as, %at : tensor<128x64x!tile.ptr<f16>, #u>, tensor<128x64xi32, #u>
+    %x = tile.load %ap : tensor<128x64x!tile.ptr<f16>, #u>
+    %xs = tilegpu.local_alloc %x : (tensor<128x64xf16, #u>) -> !tilegpu.memdesc<128x64xf16, #s>
+    %xt = tilegpu.memdesc_trans %xs {order = array<i32: 1, 0>} : !tilegpu.memdesc<128x64xf16, #s> -> !tilegpu.memdesc<64x128xf16, #t>
+    %bs = tile.splat %q : !tile.ptr<i8> -> tensor<128x64x!tile.ptr<i8>, #u>
+    %bp = tile.addptr %bs, %at : tensor<128x64x!tile.ptr<i8>, #u>, tensor<128x64xi32, #u>
+    %y = tile.load %bp : tensor<128x64x!tile.ptr<i8>, #u>
+    %yf = arith.sitofp %y : tensor<128x64xi8, #u> to tensor<128x64xf16, #u>
+    %before = tile.trans %acc {order = array<i32: 1, 0>} : tensor<128x128xf32, #u> -> tensor<128x128xf32, #u>
+    %d = tilegpu.warpgroup_dot %yf, %xt, %before {groups = array<i32: 1, 1>} : tensor<128x64xf16, #u>, !tilegpu.memdesc<64x128xf16, #t> -> tensor<128x128xf32, #u>
+    %behind = tile.trans %d {order = array<i32: 1, 0>} : tensor<128x128xf32, #u> -> tensor<128x128xf32, #u>
+    scf.yield %behind : tensor<128x128xf32, #u>
+  }
+  %os = tile.splat %o : !tile.ptr<f32> -> tensor<128x128x!tile.ptr<f32>, #u>
+  tile.store %os, %r : tensor<128x128x!tile.ptr<f32>, #u>
+  tile.return
+}
+}

@@ -3,6 +3,7 @@
 #include "SchedulePlan.h"
 
 #include "Facts/LoopSlice.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "tessera/Machine/ScheduleBudget.h"
 #include "tessera/Support/EmitRemark.h"
 
@@ -70,6 +71,15 @@ ReplacedOps SchedulePlan::getReplaced() const {
 // Registers
 //===----------------------------------------------------------------------===//
 
+/// True if a dot's result is what the loop carries, as it is or transposed. A transposed tile is
+/// the same registers.
+static bool isCarried(Value result, Operation *terminator) {
+  return llvm::any_of(result.getUsers(), [&](Operation *user) {
+    return user == terminator ||
+           (tile::permutesDimensions(user) && isCarried(user->getResult(0), terminator));
+  });
+}
+
 /// Results of dots that are live at once, before the next dot reads them.
 static int64_t getRegistersOfResults(scf::ForOp loop, unsigned warps) {
   int64_t most = 0;
@@ -81,7 +91,7 @@ static int64_t getRegistersOfResults(scf::ForOp loop, unsigned warps) {
         return around && around->isBeforeInBlock(dot);
       });
     });
-    if (!llvm::is_contained(dot->getUsers(), loop.getBody()->getTerminator()))
+    if (!isCarried(dot.getResult(), loop.getBody()->getTerminator()))
       live.push_back(dot);
     int64_t together = 0;
     for (AsyncDotOp held : live)
