@@ -92,7 +92,18 @@ static ProgramTrend getTrendAlongRows(scf::ForOp loop) {
   return isOfRows ? getTrend(0) : ProgramTrend::Unknown;
 }
 
+/// True if a program may leave out a loop, as one that returns early does.
+static bool mayLeaveOut(scf::IfOp branch) {
+  return dependsOnProgram(branch.getCondition()) &&
+         branch.walk([](LoopLikeOpInterface) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
 std::optional<ProgramOrder> PersistentKernel::findOrder(tile::FuncOp kernel) {
+  WalkResult branches = kernel.walk([](scf::IfOp branch) {
+    return mayLeaveOut(branch) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (branches.wasInterrupted())
+    return std::nullopt;
   ProgramOrder order = ProgramOrder::Grid;
   WalkResult result = kernel.walk([&](scf::ForOp loop) {
     ProgramTrend trend = getTrendAlongRows(loop);

@@ -46,7 +46,7 @@ public:
   static bool isPossible(tile::FuncOp kernel);
   /// The order in which blocks that begin together end together, if there is one. It is the grid's
   /// if programs are of about the same length (their loops have equally many iterations), and a
-  /// balanced one if they grow along axis 0.
+  /// balanced one if they grow along axis 0. There is none if some programs leave out a loop.
   static std::optional<ProgramOrder> findOrder(tile::FuncOp kernel);
 
   /// Gives the kernel the arguments for it.
