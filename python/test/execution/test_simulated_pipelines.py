@@ -337,3 +337,44 @@ def test_operands_pass_a_sum_in_memory(rng):
         )
         simulation.check()
         np.testing.assert_array_equal(c, 1 + a.astype("f8") @ b.astype("f8"))
+
+
+@tessera.jit
+def two_sums(x_ptr, order_ptr, gate_ptr, up_ptr, y_ptr, K, GATHERED: tl.constexpr,
+             BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    """Rows times two matrices, both products in one loop."""
+    rows, columns, inner = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    from_rows = tl.load(order_ptr + rows) if GATHERED else rows
+    gate, up = tl.zeros((BM, BN), tl.float32), tl.zeros((BM, BN), tl.float32)
+    for k in range(0, K, BK):
+        inside = inner[:, None] < K - k
+        x_mask = inner[None, :] < K - k
+        x = tl.load(x_ptr + from_rows[:, None] * K + (k + inner)[None, :], x_mask, 0)
+        at = (k + inner)[:, None] * BN + columns[None, :]
+        gate = tl.dot(x, tl.load(gate_ptr + at, inside, 0), gate)
+        up = tl.dot(x, tl.load(up_ptr + at, inside, 0), up)
+    tl.store(y_ptr + rows[:, None] * BN + columns[None, :], gate - up * 3)
+
+
+@pytest.mark.parametrize("gathered", [False, True])
+def test_two_sums_are_in_flight(rng, gathered):
+    sizes = {"GATHERED": gathered, "BM": 64, "BN": 64, "BK": 32}
+    for K in (0, 32, 200):
+        x, gate, up = (
+            rng.integers(-4, 5, shape).astype("f2") for shape in ((64, K), (K, 64), (K, 64))
+        )
+        order, y = rng.permutation(64).astype("i4"), np.full((64, 64), np.nan, "f4")
+        for seed in range(2):
+            simulation = tessera.gpu.simulate(two_sums, seed=seed)[(1,)](
+                x, order, gate, up, y, K, **sizes, target="sm_90a", num_stages=3
+            )
+            simulation.check()
+            rows = x[order] if gathered else x
+            want = rows.astype("f4") @ gate.astype("f4") - 3 * (rows.astype("f4") @ up.astype("f4"))
+            np.testing.assert_array_equal(y, want)
+    signature = "*fp16:16, *i32:16, *fp16:16, *fp16:16, *fp32:16, i32:16"
+    text = tessera.compile(
+        two_sums, signature=signature, constexprs=sizes, target="sm_90a", num_stages=3
+    ).asm["tilegpu"]
+    assert text.count("is_async") == 2 and "warpgroup_wait {pendings = 2 : i32}" in text
+    assert ("tilegpu.tma_load" in text) != gathered

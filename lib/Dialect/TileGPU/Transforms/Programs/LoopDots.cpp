@@ -120,21 +120,25 @@ Operation *tessera::tilegpu::findNextOperand(scf::ForOp loop, AsyncDotOp dot) {
   return op && op->getBlock() == loop.getBody() ? op : nullptr;
 }
 
-AsyncDotOp tessera::tilegpu::findAsyncDot(scf::ForOp loop, const ReplacedOps &replaced) {
-  SmallVector<AsyncDotOp> dots;
-  loop.getBody()->walk([&](AsyncDotOp dot) { dots.push_back(dot); });
-  if (dots.size() != 1 || dots.front()->getBlock() != loop.getBody() ||
-      !isa<MemDescType>(dots.front().getA().getType()) || !canBeAsync(loop, dots.front(), replaced))
-    return {};
-  AsyncDotOp dot = dots.front();
+/// True if a dot of copied tiles adds to what the loop carries, which nothing else uses.
+static bool mayGoOn(scf::ForOp loop, AsyncDotOp dot, const ReplacedOps &replaced) {
+  if (dot->getBlock() != loop.getBody() || !isa<MemDescType>(dot.getA().getType()) ||
+      !canBeAsync(loop, dot, replaced))
+    return false;
   auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
   auto carried = dyn_cast<BlockArgument>(dot.getAcc());
-  if (!carried || carried.getOwner() != loop.getBody() || !carried.hasOneUse() ||
-      !dot.getResult().hasOneUse() || *dot.getResult().getUsers().begin() != yield)
-    return {};
-  if (yield.getOperand(carried.getArgNumber() - 1) != dot.getResult())
-    return {};
-  return dot;
+  return carried && carried.getOwner() == loop.getBody() && carried.hasOneUse() &&
+         dot.getResult().hasOneUse() && *dot.getResult().getUsers().begin() == yield &&
+         yield.getOperand(carried.getArgNumber() - 1) == dot.getResult();
+}
+
+SmallVector<AsyncDotOp> tessera::tilegpu::findAsyncDots(scf::ForOp loop,
+                                                        const ReplacedOps &replaced) {
+  SmallVector<AsyncDotOp> dots;
+  loop.getBody()->walk([&](AsyncDotOp dot) { dots.push_back(dot); });
+  if (!llvm::all_of(dots, [&](AsyncDotOp dot) { return mayGoOn(loop, dot, replaced); }))
+    dots.clear();
+  return dots;
 }
 
 int64_t tessera::tilegpu::getRegisters(Type type, unsigned warps) {

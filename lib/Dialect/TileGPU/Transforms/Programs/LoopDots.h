@@ -70,10 +70,10 @@ bool canBeAsync(mlir::scf::ForOp loop, AsyncDotOp dot, const ReplacedOps &replac
 /// there is none. It must wait while the dot is in flight, since the registers are the same.
 mlir::Operation *findNextOperand(mlir::scf::ForOp loop, AsyncDotOp dot);
 
-/// A dot whose accumulator the loop only carries, so that it may be in flight over the end of the
-/// iteration; null if there is none. With several dots there is none, since they end in the order
-/// in which they began.
-AsyncDotOp findAsyncDot(mlir::scf::ForOp loop, const ReplacedOps &replaced);
+/// The dots of a loop, if it only carries their accumulators. Then they may be in flight over the
+/// end of the iteration. None if that does not hold for one of them, since they end in the order in
+/// which they began.
+llvm::SmallVector<AsyncDotOp> findAsyncDots(mlir::scf::ForOp loop, const ReplacedOps &replaced);
 
 /// Registers of a thread that a tile takes, in words.
 int64_t getRegisters(mlir::Type type, unsigned warps);

@@ -10,7 +10,7 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
 
-/// Fewer have plans of their own (findAsyncDot, findSkewedDot, findLateDot).
+/// Fewer have plans of their own (findAsyncDots, findSkewedDot, findLateDot).
 static constexpr size_t kMinDots = 3;
 
 //===----------------------------------------------------------------------===//

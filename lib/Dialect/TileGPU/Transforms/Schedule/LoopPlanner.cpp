@@ -187,11 +187,14 @@ void LoopPlanner::planDotAhead(PlannedLoop &planned) {
 
 void LoopPlanner::planDots(PlannedLoop &planned) {
   ReplacedOps replaced = planned.getReplaced();
-  planned.asyncDot = findAsyncDot(planned.loop, replaced);
+  planned.asyncDots = findAsyncDots(planned.loop, replaced);
   if (plan.isByTMA())
     planLateDot(planned);
   else
     planDotAhead(planned);
+  // An order of three dots or more says itself which are in flight.
+  if (planned.order || planned.lateDot || planned.skewedDot)
+    planned.asyncDots.clear();
 }
 
 /// Numbers that are carried take registers, and what computes where the next ones are. Threads

@@ -106,7 +106,10 @@ bool ProducerPlanner::planOwnCopies() {
         : program.shared > 1           ? "more programs share an SM without producer warps"
                                        : describeBound(first, plan.machine);
   for (PlannedLoop &planned : plan.loops) {
-    if (planned.asyncDot && !hasLoopsInPlace)
+    // The last of several dots alone is under way while copies begin.
+    if (planned.asyncDots.size() > 1)
+      planned.asyncDots.clear();
+    if (!planned.asyncDots.empty() && !hasLoopsInPlace)
       return plan.refuse(first, program.whyNoProducer);
     if (std::string why = whyNotCopiedAhead(planned.loop); !why.empty())
       return plan.refuse(planned.loop, program.whyNoProducer + ", and " + why);

@@ -41,9 +41,10 @@ struct PlannedLoop {
   /// The stages that are asked for, and whether the source does.
   unsigned stages = 0;
   bool isHinted = false;
-  /// The dot that is in flight while the next iteration begins, one that begins in the next
-  /// iteration, and one that is done an iteration ahead.
-  AsyncDotOp asyncDot, lateDot, skewedDot;
+  /// The dots that are in flight while the next iteration begins: all of the loop, or none.
+  mlir::SmallVector<AsyncDotOp, 1> asyncDots;
+  /// A dot that begins in the next iteration, and one that is done an iteration ahead.
+  AsyncDotOp lateDot, skewedDot;
   /// The dot that is under way while the program begins copies; null if it has to be waited for
   /// where it is.
   AsyncDotOp lastDot;
@@ -137,7 +138,7 @@ struct SchedulePlan {
   int64_t countPrograms() const;
   /// How many iterations ahead the copies of a loop by its threads begin.
   int getDistance(const PlannedLoop &planned) const {
-    return static_cast<int>(slots) - (planned.asyncDot ? 2 : 1);
+    return static_cast<int>(slots) - (planned.asyncDots.empty() ? 1 : 2);
   }
   /// False, with a remark that a loop is not scheduled. Behind layouts there is none: what is there
   /// is a schedule already, or a loop that needs none.

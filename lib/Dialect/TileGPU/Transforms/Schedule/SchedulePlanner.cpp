@@ -133,8 +133,10 @@ NodeAttr SchedulePlanner::getNode(const PlannedLoop &planned, const PlannedCopy 
   // All slots are released at the end of an iteration.
   if (planned.order)
     return NodeAttr::getCopy(context, 1 - slots, /*order=*/1, copy.channel, Type());
-  // If the dot in flight, or an op after it, reads a slot, the slot is released after these copies.
-  AsyncDotOp beside = planned.lastDot ? planned.lastDot : planned.asyncDot;
+  // If a dot in flight, or an op after it, reads a slot, the slot is released after these copies.
+  AsyncDotOp beside = planned.lastDot;
+  if (!beside && !planned.asyncDots.empty())
+    beside = planned.asyncDots.front();
   bool isLeftLate = beside && llvm::any_of(planned.copies, [&](const PlannedCopy &other) {
                       return other.channel == copy.channel && planned.isReadFrom(beside, other);
                     });
@@ -153,9 +155,11 @@ void SchedulePlanner::proposeDots(PlannedLoop &planned) {
   } else if (AsyncDotOp last = planned.lastDot; found.program.isWithoutProducer && last) {
     setDot(last, /*stage=*/0, /*wait=*/2);
     setOrder(last->getNextNode(), 2);
-  } else if (planned.asyncDot) {
-    setDot(planned.asyncDot, /*stage=*/0, /*wait=*/1, /*inFlight=*/1);
-    setOrder(planned.asyncDot->getNextNode(), 1);
+  } else if (!planned.asyncDots.empty()) {
+    // All begin before those of the iteration before are waited for.
+    for (AsyncDotOp dot : planned.asyncDots)
+      setDot(dot, /*stage=*/0, /*wait=*/1, /*inFlight=*/1);
+    setOrder(planned.asyncDots.back()->getNextNode(), 1);
   } else if (planned.lateDot) {
     // The early one and the one that is put off begin together.
     for (AsyncDotOp dot : loop.getBody()->getOps<AsyncDotOp>())
@@ -186,7 +190,8 @@ IterationOverlap SchedulePlanner::getOverlap(const PlannedLoop &planned) const {
   if (!found.isByTMA())
     return overlap;
   // A slot is read, and another one by a dot that goes on.
-  overlap.ahead = int64_t(found.slots) - (planned.asyncDot || planned.hasDotBeside() ? 2 : 1);
+  overlap.ahead =
+      int64_t(found.slots) - (!planned.asyncDots.empty() || planned.hasDotBeside() ? 2 : 1);
   overlap.isMulticast = getNumParts(found.function) > 1;
   return overlap;
 }

@@ -55,7 +55,7 @@ bool SlotPlanner::boundRows() {
 void SlotPlanner::boundByThreads() {
   PlannedLoop &planned = plan.loops.front();
   fitting = countFitting(/*isStored=*/false);
-  if (!planned.asyncDot || planned.isHinted || wanted > fitting)
+  if (planned.asyncDots.empty() || planned.isHinted || wanted > fitting)
     return;
   RingResources all = resources;
   all.otherBytes += kExchangeBytes;
@@ -271,7 +271,7 @@ bool SlotPlanner::bound() {
     boundByThreads();
   else if (plan.program.isWithoutProducer)
     boundWithoutProducer();
-  else if (plan.all([](const PlannedLoop &planned) { return bool(planned.asyncDot); }))
+  else if (plan.all([](const PlannedLoop &planned) { return !planned.asyncDots.empty(); }))
     boundWithDotsInFlight();
   else
     boundWithOtherDots();
@@ -283,8 +283,10 @@ bool SlotPlanner::bound() {
 void SlotPlanner::dropDotsInFlight() {
   dropLateDots(plan);
   if (!plan.isByTMA())
-    for (PlannedLoop &planned : plan.loops)
-      planned.asyncDot = planned.skewedDot = nullptr;
+    for (PlannedLoop &planned : plan.loops) {
+      planned.asyncDots.clear();
+      planned.skewedDot = nullptr;
+    }
 }
 
 bool SlotPlanner::run() {
@@ -292,8 +294,8 @@ bool SlotPlanner::run() {
   for (PlannedLoop &planned : plan.loops) {
     isInLoop |= scf::ForOp(planned.loop)->getParentOfType<LoopLikeOpInterface>() != nullptr;
     // The operands of a dot that goes on take a slot more.
-    wanted = std::max<int64_t>(wanted,
-                               planned.stages + (planned.asyncDot || planned.hasLateDot() ? 1 : 0));
+    wanted = std::max<int64_t>(
+        wanted, planned.stages + (!planned.asyncDots.empty() || planned.hasLateDot() ? 1 : 0));
     least = std::max<int64_t>(least, planned.stages);
     barriers = std::max(barriers, Channel::getBarrierBytes(planned.stages + 1) * numChannels);
   }
