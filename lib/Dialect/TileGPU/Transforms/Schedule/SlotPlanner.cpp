@@ -51,7 +51,8 @@ bool SlotPlanner::boundRows() {
 }
 
 /// More slots than stages make copies arrive in time, unless these take the place of another
-/// program.
+/// program. Addresses may be computed where they are used. If one more program has registers then,
+/// it gets the memory of slots, as long as all programs together copy about as far ahead.
 void SlotPlanner::boundByThreads() {
   PlannedLoop &planned = plan.loops.front();
   fitting = countFitting(/*isStored=*/false);
@@ -59,8 +60,14 @@ void SlotPlanner::boundByThreads() {
     return;
   RingResources all = resources;
   all.otherBytes += kExchangeBytes;
-  wanted = all.getTimelySlots(wanted, tilegpu::getTimelySlots(planned.loop, plan.machine),
-                              all.getSharedBytes(wanted));
+  int64_t timely = tilegpu::getTimelySlots(planned.loop, plan.machine);
+  auto getSlots = [&] { return all.getTimelySlots(wanted, timely, all.getSharedBytes(wanted)); };
+  // A slot is read, and one more by the dot in flight.
+  auto countAhead = [&](int64_t slots) { return all.countPrograms(slots) * (slots - 2); };
+  int64_t slots = getSlots(), ahead = countAhead(slots);
+  all.registers -= RegisterBudget::kOfAddresses + RegisterBudget::kPointers;
+  int64_t fewer = getSlots();
+  wanted = 4 * countAhead(fewer) >= 3 * ahead ? fewer : slots;
 }
 
 /// Programs fill each other's gaps: better a slot less than that barriers take the place of one of
