@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from execution.running import make_kernel
 from gpu.test_pipelines import attention, dequantised, matmul, paged, persistent, sum_rows
 
 import tessera
@@ -378,3 +379,52 @@ def test_two_sums_are_in_flight(rng, gathered):
     ).asm["tilegpu"]
     assert text.count("is_async") == 2 and "warpgroup_wait {pendings = 2 : i32}" in text
     assert ("tilegpu.tma_load" in text) != gathered
+
+
+# Where the loop over K begins, and what it goes on to.
+DESCENDING = {
+    "a negative step": "for k in range((tl.cdiv(K, BK) - 1) * BK, -1, -BK)",
+    "from the last whole tile": "for k in range(K // BK * BK - BK, -1, -BK)",
+    "tiles": "for t in range(tl.cdiv(K, BK) - 1, -1, -1)",
+    "a difference": "for t in range(0, tl.cdiv(K, BK))",
+    "below 0": "for k in range((tl.cdiv(K, BK) - 1) * BK, -BK, -BK)",
+}
+PLACES = {"tiles": "k = t * BK", "a difference": "k = (tl.cdiv(K, BK) - 1 - t) * BK"}
+
+
+def make_descending(spelling: str):
+    return make_kernel(f"""
+@tessera.jit
+def kernel(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rows = tl.program_id(0) * BM + tl.arange(0, BM)
+    columns, inner = tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    {DESCENDING[spelling]}:
+        {PLACES.get(spelling, "")}
+        a_mask = (rows[:, None] < M) & ((k + inner)[None, :] < K)
+        a = tl.load(a_ptr + rows[:, None] * K + (k + inner)[None, :], mask=a_mask, other=0)
+        b_mask = ((k + inner)[:, None] < K) & (columns[None, :] < N)
+        b = tl.load(b_ptr + (k + inner)[:, None] * N + columns[None, :], mask=b_mask, other=0)
+        acc = tl.dot(a, b, acc)
+    mask = (rows[:, None] < M) & (columns[None, :] < N)
+    tl.store(c_ptr + rows[:, None] * N + columns[None, :], acc.to(tl.float16), mask=mask)
+""")
+
+
+@pytest.mark.parametrize("spelling", DESCENDING)
+def test_loops_that_go_down(rng, spelling):
+    """TMA copies their tiles if none begins in front of the array."""
+    kernel, sizes = make_descending(spelling), {"BM": 64, "BN": 64, "BK": 32}
+    signature = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16"
+    compiled = tessera.compile(kernel, signature=signature, constexprs=sizes, target="sm_90a")
+    if spelling == "below 0":
+        assert "tilegpu.tma_load" not in compiled.asm["tilegpu"]
+        return
+    assert compiled.asm["tilegpu"].count("tilegpu.tma_load") == 2
+    for K in (0, 32, 96) if spelling == "from the last whole tile" else (0, 32, 72):
+        a, b = (rng.integers(-2, 3, shape).astype("f2") for shape in ((72, K or 1), (K or 1, 64)))
+        c = np.full((72, 64), np.nan, "f2")
+        tessera.gpu.simulate(kernel)[(2,)](
+            a, b, c, 72, 64, K, **sizes, target="sm_90a", num_stages=3
+        ).check()
+        np.testing.assert_array_equal(c, a @ b if K else np.zeros_like(c))
