@@ -276,6 +276,7 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
     for (Function &function : module)
       if (!function.isDeclaration()) {
         LoopInfo &ofFunction = functions.getResult<LoopAnalysis>(function);
+        unrollRotatedLoads(function, functions);
         keepWarpgroupLoops(ofFunction, functions.getResult<ScalarEvolutionAnalysis>(function));
         recomputeHeldInvariants(ofFunction);
       }

@@ -21,6 +21,7 @@
 #include <string>
 
 namespace llvm {
+template <typename IR, typename... Arguments> class AnalysisManager;
 class DominatorTree;
 class Function;
 class LoopInfo;
@@ -94,6 +95,10 @@ void hideStartingZeros(llvm::Function &function, llvm::LoopInfo &loops,
 /// Computes values where a loop around loops of wgmma uses them, if the loop would hold many of
 /// them in registers instead.
 void recomputeHeldInvariants(llvm::LoopInfo &loops);
+
+/// Unrolls loops that load two or more iterations ahead, so that no value is moved before it is
+/// used. A move would wait for the load.
+void unrollRotatedLoads(llvm::Function &function, llvm::AnalysisManager<llvm::Function> &analyses);
 
 /// Optimises the module and writes it as PTX. The module is spent afterwards.
 void optimizeForNVPTX(llvm::Module &module, llvm::TargetMachine &machine);
