@@ -290,5 +290,7 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
     chooseNarrowResults(function);
     packConversions(function);
     shareAddressBases(function);
+    if (!function.isDeclaration())
+      packHeldMasks(function, functions.getResult<DominatorTreeAnalysis>(function));
   }
 }

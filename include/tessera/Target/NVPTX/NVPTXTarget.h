@@ -100,6 +100,10 @@ void recomputeHeldInvariants(llvm::LoopInfo &loops);
 /// used. A move would wait for the load.
 void unrollRotatedLoads(llvm::Function &function, llvm::AnalysisManager<llvm::Function> &analyses);
 
+/// Keeps masks of loads for later stores in the bits of a register, if they are more than a thread
+/// has predicates.
+void packHeldMasks(llvm::Function &function, llvm::DominatorTree &dominators);
+
 /// Optimises the module and writes it as PTX. The module is spent afterwards.
 void optimizeForNVPTX(llvm::Module &module, llvm::TargetMachine &machine);
 
