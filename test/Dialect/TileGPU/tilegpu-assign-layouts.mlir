@@ -254,3 +254,44 @@ tile.func @rows_times_row(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q:
   }
   tile.return
 }
+
+// -----
+
+// Tokens that are loaded across rows of heads, and stored along the tokens: the scan has the store's
+// layout, whose threads have neighbours in registers. In that of the load, each element would be a
+// run of its own, and each thread would read the totals of all warps.
+// CHECK-LABEL: tile.func @scan
+// CHECK: tile.load %{{.+}} : tensor<16x256x!tile.ptr<f16>, #[[LOADED:.+]]>
+// CHECK: tilegpu.convert_layout %{{.+}} : tensor<16x256xf{{.+}}, #[[LOADED]]> -> tensor<16x256xf{{.+}}, #[[STORED:.+]]>
+// CHECK: tile.scan(%{{.+}}) {axis = 1 : i32} : (tensor<16x256xf32, #[[STORED]]>)
+// CHECK-NOT: tilegpu.convert_layout
+// CHECK: tile.store %{{.+}}, %{{.+}} : tensor<16x256x!tile.ptr<f32>, #[[STORED]]>
+tile.func @scan(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr<f32> {tile.divisibility = 16 : i64}) {
+  %c64 = arith.constant dense<64> : tensor<1x256xi32>
+  %c4096 = arith.constant dense<4096> : tensor<16x1xi32>
+  %i = tile.range 0 to 16 : tensor<16xi32>
+  %h = tile.expand_dims %i {axis = 1 : i32} : tensor<16xi32> -> tensor<16x1xi32>
+  %j = tile.range 0 to 256 : tensor<256xi32>
+  %t = tile.expand_dims %j {axis = 0 : i32} : tensor<256xi32> -> tensor<1x256xi32>
+  %tokens = arith.muli %t, %c64 overflow<nsw> : tensor<1x256xi32>
+  %th = tile.broadcast %tokens : tensor<1x256xi32> -> tensor<16x256xi32>
+  %hh = tile.broadcast %h : tensor<16x1xi32> -> tensor<16x256xi32>
+  %from = arith.addi %th, %hh overflow<nsw> : tensor<16x256xi32>
+  %ps = tile.splat %p : !tile.ptr<f16> -> tensor<16x256x!tile.ptr<f16>>
+  %pi = tile.addptr %ps, %from : tensor<16x256x!tile.ptr<f16>>, tensor<16x256xi32>
+  %x = tile.load %pi : tensor<16x256x!tile.ptr<f16>>
+  %y = tile.fp_to_fp %x : tensor<16x256xf16> -> tensor<16x256xf32>
+  %s = tile.scan (%y) {axis = 1 : i32} : (tensor<16x256xf32>) -> tensor<16x256xf32> {
+  ^bb0(%a: f32, %b: f32):
+    %c = arith.addf %a, %b : f32
+    tile.scan_return %c : f32
+  }
+  %heads = arith.muli %h, %c4096 overflow<nsw> : tensor<16x1xi32>
+  %tt = tile.broadcast %t : tensor<1x256xi32> -> tensor<16x256xi32>
+  %hs = tile.broadcast %heads : tensor<16x1xi32> -> tensor<16x256xi32>
+  %to = arith.addi %tt, %hs overflow<nsw> : tensor<16x256xi32>
+  %qs = tile.splat %q : !tile.ptr<f32> -> tensor<16x256x!tile.ptr<f32>>
+  %qi = tile.addptr %qs, %to : tensor<16x256x!tile.ptr<f32>>, tensor<16x256xi32>
+  tile.store %qi, %s : tensor<16x256x!tile.ptr<f32>>
+  tile.return
+}

@@ -105,14 +105,11 @@ double LayoutCosts::ofAccess(Operation *op, LayoutAttr label) {
   return warps * accesses * (issue + sector * sectors + line * lines);
 }
 
-/// A reduction, or a scan, which `keepsAll` elements.
-double LayoutCosts::ofFold(LayoutAttr label, unsigned axis, bool keepsAll) {
+double LayoutCosts::ofReduction(LayoutAttr label, unsigned axis) {
   const LinearLayout &layout = label.getLayout();
   uint64_t mask = layout.dimMask(axis);
   double registers = label.getNumRegisters();
-  double left =
-      keepsAll ? registers
-               : registers / (layout.oddFactor(axis) << countColumns(layout, HwDim::Reg, mask));
+  double left = registers / (layout.oddFactor(axis) << countColumns(layout, HwDim::Reg, mask));
   double cost = warps * registers;
   cost += warps * left * countColumns(layout, HwDim::Lane, mask) * (costs.exchange + 1);
   if (countColumns(layout, HwDim::Warp, mask))
@@ -120,6 +117,77 @@ double LayoutCosts::ofFold(LayoutAttr label, unsigned axis, bool keepsAll) {
   if (countColumns(layout, HwDim::Block, mask))
     cost += warps * left * 2 * costs.exchange * costs.remote + 2 * costs.meetBlocks;
   return cost;
+}
+
+/// The parts of the hardware that have the bits of a dimension, from the lowest bit on. Bits of
+/// no register, lane, warp or block are in none.
+static SmallVector<std::optional<HwDim>> findAxisBits(const LinearLayout &layout, unsigned axis) {
+  SmallVector<std::optional<HwDim>> found(layout.dimBits(axis));
+  for (HwDim dim : {HwDim::Reg, HwDim::Lane, HwDim::Warp, HwDim::Block})
+    for (uint64_t column : layout.columns(dim))
+      if (uint64_t bits = column & layout.dimMask(axis))
+        found[llvm::countr_zero(bits) - layout.dimShift(axis)] = dim;
+  return found;
+}
+
+/// Bit after bit of the axis, as Ops/ScanOp.cpp does it. Elements take the last element of the half
+/// before theirs: registers that follow each other take the same one, which lanes shuffle once.
+/// Runs of warps have totals, all of which each thread reads.
+double LayoutCosts::ofScan(LayoutAttr label, unsigned axis) {
+  const LinearLayout &layout = label.getLayout();
+  double registers = label.getNumRegisters(), runs = registers, cost = registers;
+  SmallVector<std::optional<HwDim>> bits = findAxisBits(layout, axis);
+  auto isAcrossWarps = [](std::optional<HwDim> dim) {
+    return dim == HwDim::Warp || dim == HwDim::Block;
+  };
+  auto *first = llvm::find_if(bits, isAcrossWarps);
+  bool hasLanes = false;
+  for (std::optional<HwDim> dim : llvm::make_range(bits.begin(), first)) {
+    if (dim == HwDim::Lane) {
+      // Each element is added to, and is chosen.
+      cost += runs * costs.exchange + 2 * registers;
+      hasLanes = true;
+    } else if (dim == HwDim::Reg) {
+      cost += registers / 2;
+      runs /= 2;
+      if (hasLanes)
+        cost += runs * costs.exchange;
+    }
+  }
+  if (first == bits.end())
+    return warps * cost;
+  if (llvm::is_contained(llvm::make_range(first, bits.end()), HwDim::Lane)) {
+    // The whole tile moves to threads that have all of a row, and back.
+    cost += 4 * registers * costs.exchange;
+    return warps * cost + 4 * costs.barrier;
+  }
+  constexpr double kTotalsPerAccess = 4;
+  double totals = runs, wait = 2 * costs.barrier, remote = 1;
+  unsigned open = 0;
+  for (std::optional<HwDim> dim : llvm::make_range(first, bits.end())) {
+    if (dim == HwDim::Block) {
+      remote = costs.remote;
+      wait = 2 * costs.meetBlocks;
+    }
+    if (isAcrossWarps(dim)) {
+      totals *= 2;
+      ++open;
+    }
+  }
+  if (hasLanes)
+    cost += runs * costs.exchange;
+  cost += (runs + totals / kTotalsPerAccess) * costs.exchange * remote;
+  for (std::optional<HwDim> dim : llvm::make_range(first, bits.end())) {
+    cost += totals / 2;
+    if (!isAcrossWarps(dim)) {
+      cost += registers / 2;
+      continue;
+    }
+    // Further warps have a total each, of which one is chosen.
+    --open;
+    cost += 2 * registers + runs * ((1u << open) - 1);
+  }
+  return warps * cost + wait;
 }
 
 /// Each thread loads and adds as much as it has: its part of what all blocks have.
@@ -209,9 +277,9 @@ double LayoutCosts::ofOp(Operation *op, LayoutAttr label) {
   if (getAccessedPointers(op))
     return ofAccess(op, label);
   if (auto reduce = dyn_cast<tile::ReduceOp>(op))
-    return reduce.getNumOperands() * ofFold(label, reduce.getAxis(), /*keepsAll=*/false);
+    return reduce.getNumOperands() * ofReduction(label, reduce.getAxis());
   if (auto scan = dyn_cast<tile::ScanOp>(op))
-    return scan.getNumOperands() * ofFold(label, scan.getAxis(), /*keepsAll=*/true);
+    return scan.getNumOperands() * ofScan(label, scan.getAxis());
   if (auto sort = dyn_cast<tile::SortOp>(op))
     return sort.getNumOperands() * ofSort(label, sort.getAxis());
   if (isa<ClusterSumOp>(op))

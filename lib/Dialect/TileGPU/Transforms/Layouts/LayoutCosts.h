@@ -29,7 +29,8 @@ public:
 private:
   double convert(int64_t bytes, LayoutAttr from, LayoutAttr to) const;
   double ofAccess(mlir::Operation *op, LayoutAttr label);
-  double ofFold(LayoutAttr label, unsigned axis, bool keepsAll);
+  double ofReduction(LayoutAttr label, unsigned axis);
+  double ofScan(LayoutAttr label, unsigned axis);
   double ofClusterSum(mlir::Operation *op, LayoutAttr label);
   double ofSort(LayoutAttr label, unsigned axis);
   double ofDot(mlir::Operation *op, LayoutAttr label);
