@@ -389,6 +389,13 @@ std::string CUDACompilation::makePTX(std::unique_ptr<llvm::Module> code) {
   return ptx;
 }
 
+/// From so many warps an SM on, registers for loads in flight hide as much latency as warps do.
+static constexpr int kEnoughWarps = 32;
+/// From so many warps an SM on, further ones hide little latency.
+static constexpr int kMaxWarps = 48;
+/// Spilling a few words costs less than the latency that few warps cannot hide.
+static constexpr int kMaxSpilledBytes = 40;
+
 /// The number of programs that fit an SM by their registers.
 static int countPrograms(const KernelMetadata &metadata) {
   int threads = GPUMachine::kWarpSize * metadata.numWarps;
@@ -419,15 +426,17 @@ static SmallVector<int> findOneMoreProgram(const KernelMetadata &metadata,
   return {programs};
 }
 
+/// The warps that an SM has at once.
+static int countWarps(const KernelMetadata &metadata) {
+  return countPrograms(metadata) * static_cast<int>(metadata.numWarps);
+}
+
 /// Numbers of programs an SM that are worth fewer registers a thread, the most promising first.
-/// That is as many as fit if a thread gives up half of its registers, then one more than now. From
-/// 48 warps an SM on, further ones hide little latency. With 32 warps, registers for more loads in
-/// flight hide as much.
+/// That is as many as fit if a thread gives up half of its registers, then one more than now.
 static SmallVector<int> findDenserPrograms(const KernelMetadata &metadata,
                                            const GPUMachine &machine) {
-  constexpr int kEnoughWarps = 32, kMaxWarps = 48;
   int threads = GPUMachine::kWarpSize * metadata.numWarps, now = countPrograms(metadata);
-  if (now == 0 || metadata.numWarps * now >= kEnoughWarps)
+  if (now == 0 || countWarps(metadata) >= kEnoughWarps)
     return {};
   auto fits = [&](int programs) {
     return metadata.numWarps * (programs - 1) < kMaxWarps && mayShare(programs, metadata, machine);
@@ -464,8 +473,6 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
   }
   readRegisters(assembled);
   int programs = getProgramsPerSM(ptx);
-  // Spilling a few words costs less than the latency that few warps cannot hide.
-  constexpr int kMaxSpilledBytes = 40, kFewWarps = 32;
   int failed = metadata.spillBytes > kMaxSpilledBytes ? programs : 0;
   // The number of programs an SM is an estimate. If the kernel spills, try one program less, then a
   // single one, which has all registers.
@@ -484,18 +491,34 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
     else
       readRegisters(assembled);
   }
-  // More programs may fit if ptxas saves registers, which it does only under a limit. Kernels with
+  // More programs may fit if ptxas saves registers, which it does only under a limit. Loops of
   // wgmma are excluded: their registers are accumulators, and ptxas takes long to spill some.
-  if (metadata.spillBytes != 0 || options.maxRegisters || !getDotPlaces(metadata.remarks).empty() ||
-      findRaisedRegisters(ptx) != 0)
+  bool isStraight = !hasLoops(ptx);
+  if (metadata.spillBytes != 0 || options.maxRegisters || findRaisedRegisters(ptx) != 0 ||
+      (!isStraight && !getDotPlaces(metadata.remarks).empty()))
     return assembled;
+  // By itself, ptxas gives up registers for warps, and delays loads for these.
+  if (programs == 0 && countWarps(metadata) > kEnoughWarps && countWarps(metadata) <= kMaxWarps) {
+    std::string roomier = ptx;
+    setProgramsPerSM(roomier, llvm::divideCeil(kEnoughWarps, metadata.numWarps));
+    PtxasResult result = runPtxas(roomier, assembler);
+    int chosen = metadata.numRegisters;
+    readRegisters(result);
+    if (metadata.spillBytes == 0 && metadata.numRegisters > chosen) {
+      ptx = std::move(roomier);
+      return result;
+    }
+    readRegisters(assembled);
+    return assembled;
+  }
   bool isBound = needsRegisters(ptx);
   SmallVector<int> candidates;
   if (!isBound)
     candidates = findDenserPrograms(metadata, target.machine);
   else if (programs == 0)
     candidates = findOneMoreProgram(metadata, target.machine);
-  bool maySpill = !isBound && countPrograms(metadata) * metadata.numWarps < kFewWarps;
+  // Code without loops spills each word once.
+  bool maySpill = isBound ? isStraight : countWarps(metadata) < kEnoughWarps;
   std::optional<std::pair<std::string, PtxasResult>> spilling;
   for (int more : candidates) {
     if (failed != 0 && more >= failed)
@@ -504,7 +527,7 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
     setProgramsPerSM(denser, more);
     PtxasResult limited = runPtxas(denser, assembler);
     readRegisters(limited);
-    bool isEnough = !spilling || more * static_cast<int>(metadata.numWarps) >= kFewWarps;
+    bool isEnough = !spilling || more * static_cast<int>(metadata.numWarps) >= kEnoughWarps;
     if (metadata.spillBytes == 0 && isEnough) {
       ptx = std::move(denser);
       return limited;

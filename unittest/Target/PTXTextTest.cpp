@@ -30,6 +30,8 @@ TEST(PTXText, LoopsThatOnlyLoadNeedRegisters) {
   for (const char *other : {"\tst.global.b32 [%rd1], %r1;\n", "\tbar.sync 0;\n",
                             "\tshfl.sync.bfly.b32 %r1, %r2, 1, 31, -1;\n"})
     EXPECT_FALSE(needsRegisters(loop + other + back));
+  EXPECT_TRUE(hasLoops(loop + "\tbar.sync 0;\n" + back));
+  EXPECT_FALSE(hasLoops("\t@%p1 bra \t$L__BB0_1;\n" + loop));
   EXPECT_FALSE(needsRegisters("\t@%p1 bra \t$L__BB0_1;\n" + loop)) << "a branch forwards";
   EXPECT_TRUE(needsRegisters("\tcp.async.cg.shared.global [%r1], [%rd1], 16;\n"));
   EXPECT_FALSE(needsRegisters("\tld.global.b32 %r1, [%rd1];\n"));

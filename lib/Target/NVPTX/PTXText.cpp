@@ -58,9 +58,8 @@ static bool isStreaming(ArrayRef<StringRef> lines) {
          !has("bar.") && !has("barrier") && !has("atom.") && !has("red.");
 }
 
-bool tessera::needsRegisters(StringRef ptx) {
-  if (ptx.contains("cp.async") || ptx.contains("mma"))
-    return true;
+/// True if the lines of one of the loops meet the condition.
+static bool anyLoop(StringRef ptx, function_ref<bool(ArrayRef<StringRef>)> condition) {
   SmallVector<StringRef> lines;
   ptx.split(lines, '\n');
   StringMap<size_t> labels;
@@ -76,10 +75,18 @@ bool tessera::needsRegisters(StringRef ptx) {
     StringRef target = line.substr(line.rfind('$')).rtrim(';');
     auto begin = labels.find(target);
     if (begin != labels.end() &&
-        isStreaming(ArrayRef(lines).slice(begin->second, at - begin->second)))
+        condition(ArrayRef(lines).slice(begin->second, at - begin->second)))
       return true;
   }
   return false;
+}
+
+bool tessera::hasLoops(StringRef ptx) {
+  return anyLoop(ptx, [](ArrayRef<StringRef>) { return true; });
+}
+
+bool tessera::needsRegisters(StringRef ptx) {
+  return ptx.contains("cp.async") || ptx.contains("mma") || anyLoop(ptx, isStreaming);
 }
 
 int tessera::findRaisedRegisters(StringRef ptx) {

@@ -235,3 +235,50 @@ def test_warps_enough_are_better_than_spilled_words():
         target="sm_90a", num_warps=4,
     )  # fmt: skip
     assert kernel.n_spills == 0 and kernel.n_regs <= 64
+
+
+@tessera.jit
+def cross_terms(x_ptr, y_ptr, grad_ptr, out_ptr, N, scale, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    total = tl.zeros((BLOCK,), dtype=tl.float32)
+    for start in range(0, N, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        inside = at < N
+        x = tl.load(x_ptr + row * N + at, mask=inside, other=float("-inf")).to(tl.float32)
+        y = tl.load(y_ptr + row * N + at, mask=inside, other=float("-inf")).to(tl.float32)
+        p, q = tl.exp(x), tl.exp(y)
+        mixed = tl.log(tl.maximum(scale * p + (1 - scale) * q, 1e-30))
+        total += tl.where(inside, scale * p * (x - mixed) + (1 - scale) * q * (y - mixed), 0.0)
+        tl.store(grad_ptr + row * N + at, (1 - scale) * q * (y - mixed), mask=inside)
+    tl.store(out_ptr + row, tl.sum(total))
+
+
+def test_registers_for_loads_are_better_than_warps_beyond_enough():
+    """By itself, ptxas takes 40 registers, so that 48 warps fit."""
+    kernel = tessera.compile(
+        cross_terms, "*fp16:16, *fp16:16, *fp16:16, *fp32:16, i32:16, fp32",
+        constexprs={"BLOCK": 2048}, target="sm_90a", num_warps=8,
+    )  # fmt: skip
+    assert 40 < kernel.n_regs <= 64 and kernel.n_spills == 0
+
+
+@tessera.jit
+def add_low_rank(x_ptr, w_ptr, y_ptr, rows_ptr, M, N, R: tl.constexpr, BN: tl.constexpr):
+    i = tl.arange(0, 64)
+    rows = tl.load(rows_ptr + i)
+    columns, ranks = tl.program_id(0) * BN + tl.arange(0, BN), tl.arange(0, R)
+    x = tl.load(x_ptr + rows[:, None] * R + ranks[None, :])
+    w = tl.load(w_ptr + columns[None, :] * R + ranks[:, None])
+    y = y_ptr + rows[:, None] * N + columns[None, :]
+    mask = (i < M)[:, None] & (columns < N)[None, :]
+    before = tl.load(y, mask=mask, other=0.0)
+    tl.store(y, tl.dot(x, w).to(before.dtype) + before, mask=mask)
+
+
+def test_a_dot_without_a_loop_may_spill_a_few_words():
+    """A fourth program fits with 128 registers. What is spilled once costs less than its warps."""
+    kernel = tessera.compile(
+        add_low_rank, "*fp16:16, *fp16:16, *fp16:16, *i32:16, i32, i32:16",
+        constexprs={"R": 16, "BN": 128}, target="sm_90a", num_warps=4,
+    )  # fmt: skip
+    assert kernel.n_regs <= 128 and kernel.n_spills <= 40

@@ -24,6 +24,9 @@ void setProgramsPerSM(std::string &ptx, int programs);
 /// ptxas would ignore such a limit on its command line where it contradicts `.reqntid`.
 void limitRegisters(std::string &ptx, int registers);
 
+/// True if the kernel branches back to a label of LLVM's. Waits in inline assembly are no loops.
+bool hasLoops(llvm::StringRef ptx);
+
 /// True if registers hold what later work needs: accumulators of tensor cores, or loads in flight
 /// over iterations, by cp.async or in a loop that only loads and computes.
 bool needsRegisters(llvm::StringRef ptx);
