@@ -55,6 +55,9 @@ void populateCreationPatterns(const TileGPUTypeConverter &converter,
 /// float arithmetic of arith go on from there: ElementwiseOps.cpp.
 void populateElementwisePatterns(const TileGPUTypeConverter &converter,
                                  mlir::RewritePatternSet &patterns);
+/// Comparisons of places with a number: PlaceComparisons.cpp.
+void populatePlaceComparisonPatterns(const TileGPUTypeConverter &converter,
+                                     mlir::RewritePatternSet &patterns);
 /// The functions of math: MathOps.cpp.
 void populateMathPatterns(const TileGPUTypeConverter &converter, mlir::RewritePatternSet &patterns);
 /// Inline asm and functions of device libraries: InlineAsmOps.cpp.

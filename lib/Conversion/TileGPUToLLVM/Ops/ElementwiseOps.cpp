@@ -641,6 +641,7 @@ struct MapElementwisePattern : TilePattern<tile::MapElementwiseOp> {
 void tessera::populateElementwisePatterns(const TileGPUTypeConverter &converter,
                                           RewritePatternSet &patterns) {
   patterns.add<TakeApart, Float8Pattern, TotalArithPattern>(converter);
+  populatePlaceComparisonPatterns(converter, patterns);
   patterns.add<WideShiftPattern, FpToIntPattern, NarrowToFloat8Pattern, NarrowTileToFloat8Pattern,
                NarrowCarriedTilePattern, PairsOfHalvesPattern<arith::AddFOp, LLVM::FAddOp>,
                PairsOfHalvesPattern<arith::SubFOp, LLVM::FSubOp>,
