@@ -223,6 +223,36 @@ module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target
     tile.return %e : tensor<32xf32, #line>
   }
 
+  // The larger number is kept with its index.
+  // CHECK-LABEL: @below_chosen
+  tile.func private @below_chosen(%x: tensor<32xf32, #line>, %i: tensor<32xi32, #line>, %before: f32) -> (tensor<32xf32, #line>, tensor<32xf32, #line>) {
+    %m, %p = tile.reduce(%x, %i) {axis = 0 : i32} : (tensor<32xf32, #line>, tensor<32xi32, #line>) -> (f32, i32) {
+    ^bb0(%a: f32, %ai: i32, %b: f32, %bi: i32):
+      %less = arith.cmpf olt, %a, %b : f32
+      %c = arith.select %less, %b, %a : f32
+      %ci = arith.select %less, %bi, %ai : i32
+      tile.reduce_return %c, %ci : f32, i32
+    }
+    %largest = arith.maxnumf %before, %m : f32
+    %s = tile.splat %largest : f32 -> tensor<32xf32, #line>
+    %d = arith.subf %x, %s : tensor<32xf32, #line>
+    // CHECK: math.exp %{{.+}} {tessera.below_maximum}
+    %e = math.exp %d : tensor<32xf32, #line>
+    // CHECK: tile.reduce
+    %n, %q = tile.reduce(%x, %i) {axis = 0 : i32} : (tensor<32xf32, #line>, tensor<32xi32, #line>) -> (f32, i32) {
+    ^bb0(%a: f32, %ai: i32, %b: f32, %bi: i32):
+      %less = arith.cmpf olt, %a, %b : f32
+      %c = arith.select %less, %a, %b : f32
+      %ci = arith.select %less, %ai, %bi : i32
+      tile.reduce_return %c, %ci : f32, i32
+    }
+    %t = tile.splat %n : f32 -> tensor<32xf32, #line>
+    %f = arith.subf %x, %t : tensor<32xf32, #line>
+    // CHECK: math.exp %{{[a-z0-9]+}} :
+    %g = math.exp %f : tensor<32xf32, #line>
+    tile.return %e, %g : tensor<32xf32, #line>, tensor<32xf32, #line>
+  }
+
   // CHECK-LABEL: @above_minimum
   tile.func private @above_minimum(%x: tensor<32xf32, #line>) -> tensor<32xf32, #line> {
     %m = tile.reduce(%x) {axis = 0 : i32} : (tensor<32xf32, #line>) -> f32 {

@@ -155,7 +155,7 @@ void AxisFragment::exchange(ThreadBuilder &thread, const AxisExchange &way, Type
   layout = way.destination;
 }
 
-void AxisFragment::foldRegisters(const CombineRegion &combine) {
+void AxisFragment::foldLines(llvm::function_ref<Group(ArrayRef<Group>)> fold) {
   // The registers of each line, by what they add along the other dimensions.
   std::map<std::vector<int64_t>, std::map<int64_t, Group>> lines;
   int64_t count = operands.front().size();
@@ -173,6 +173,14 @@ void AxisFragment::foldRegisters(const CombineRegion &combine) {
     SmallVector<Group> line;
     for (auto &[along, group] : lines.at({coordinates.begin(), coordinates.end()}))
       line.push_back(group);
+    for (auto [registers, value] : llvm::zip_equal(operands, fold(line)))
+      registers.push_back(value);
+  }
+}
+
+void AxisFragment::foldRegisters(const CombineRegion &combine) {
+  foldLines([&](ArrayRef<Group> groups) {
+    SmallVector<Group> line(groups);
     while (line.size() % 2 == 0) {
       size_t half = line.size() / 2;
       for (size_t i = 0; i < half; ++i)
@@ -182,9 +190,8 @@ void AxisFragment::foldRegisters(const CombineRegion &combine) {
     Group folded = line.front();
     for (const Group &group : ArrayRef(line).drop_front())
       folded = combine(folded, group);
-    for (auto [registers, value] : llvm::zip_equal(operands, folded))
-      registers.push_back(value);
-  }
+    return folded;
+  });
 }
 
 void AxisFragment::foldRegisterBit(const CombineRegion &combine, unsigned bit) {
@@ -224,15 +231,20 @@ void AxisFragment::foldLaneBit(ThreadBuilder &thread, const CombineRegion &combi
   layout.columns(HwDim::Lane)[bit] = 0;
 }
 
+bool AxisFragment::isOfWholeWarp() const {
+  ArrayRef<uint64_t> lanes(layout.columns(HwDim::Lane));
+  size_t bits = llvm::count_if(
+      lanes, [&](uint64_t column) { return getAxisBit(layout, axis, column).has_value(); });
+  size_t copies = llvm::count(lanes, uint64_t(0));
+  return bits >= 2 && bits + copies == lanes.size();
+}
+
 bool AxisFragment::foldWarp(ThreadBuilder &thread, const CombineRegion &combine) {
   std::optional<WarpReduction> kind = combine.getWarpReduction();
   f2::Columns &lanes = layout.columns(HwDim::Lane);
-  unsigned bits = llvm::count_if(
-      lanes, [&](uint64_t column) { return getAxisBit(layout, axis, column).has_value(); });
-  unsigned copies = llvm::count(lanes, uint64_t(0));
-  // The instruction takes all lanes: others must have copies, and these must not count.
+  // The instruction takes all lanes: copies must not count.
   bool countsTwice = kind == WarpReduction::Add || kind == WarpReduction::Xor;
-  if (!kind || bits < 2 || bits + copies != lanes.size() || (copies && countsTwice))
+  if (!kind || !isOfWholeWarp() || (countsTwice && llvm::is_contained(lanes, uint64_t(0))))
     return false;
   for (Value &value : operands.front())
     value = thread.getHooks().emitWarpReduce(thread, *kind, value);

@@ -64,8 +64,13 @@ struct AxisFragment {
   /// Folds all that a thread has of a line, in the interpreter's order: in halves while
   /// their number is even, then from the left.
   void foldRegisters(const CombineRegion &combine);
+  /// Folds all that a thread has of a line by a function, which gets it in order.
+  void foldLines(llvm::function_ref<Group(llvm::ArrayRef<Group>)> fold);
   /// Folds the axis bit that register bit `bit` is.
   void foldRegisterBit(const CombineRegion &combine, unsigned bit);
+  /// True if lanes that do not have different parts of a line have copies, and if at least four
+  /// have different parts.
+  bool isOfWholeWarp() const;
   /// Folds all axis bits of lanes by one instruction a register; false if there is none.
   bool foldWarp(ThreadBuilder &thread, const CombineRegion &combine);
   /// Folds the axis bit that lane bit `bit` is.

@@ -53,6 +53,8 @@ bool CombineRegion::isCommutative() const {
   Block &block = region.front();
   Operation *end = block.getTerminator();
   unsigned count = end->getNumOperands();
+  if (isKnownToCommute)
+    return true;
   if (block.getNumArguments() != 2 * count || !llvm::hasNItems(block, count + 1))
     return false;
   for (auto [i, result] : llvm::enumerate(end->getOperands())) {

@@ -16,14 +16,16 @@ using Group = llvm::SmallVector<mlir::Value, 2>;
 class CombineRegion {
 public:
   CombineRegion(mlir::Region &region, const TileGPUTypeConverter &converter,
-                mlir::ConversionPatternRewriter &rewriter, mlir::Location loc)
-      : region(region), converter(converter), rewriter(rewriter), loc(loc) {}
+                mlir::ConversionPatternRewriter &rewriter, mlir::Location loc,
+                bool isKnownToCommute = false)
+      : region(region), converter(converter), rewriter(rewriter), loc(loc),
+        isKnownToCommute(isKnownToCommute) {}
 
   /// The result of the region for these groups: a copy of it, which the conversion converts.
   Group operator()(llvm::ArrayRef<mlir::Value> left, llvm::ArrayRef<mlir::Value> right) const;
 
-  /// True if it is one op an operand, known to give the same with its operands exchanged,
-  /// to the bit.
+  /// True if it gives the same with its operands exchanged, to the bit: it is said to, or is one op
+  /// an operand that does.
   bool isCommutative() const;
 
   /// The warp-wide reduction of 32-bit integers that computes the same, if there is one.
@@ -36,6 +38,7 @@ private:
   const TileGPUTypeConverter &converter;
   mlir::ConversionPatternRewriter &rewriter;
   mlir::Location loc;
+  bool isKnownToCommute;
 };
 
 } // namespace tessera

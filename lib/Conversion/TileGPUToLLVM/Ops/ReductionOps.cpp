@@ -7,6 +7,7 @@
 // the interpreter's halves, so the same bits on every target and for every layout. Then the
 // elements of warps have to be exchanged first, before any fold.
 
+#include "Exchange/ChoiceFold.h"
 #include "Exchange/ScratchMemory.h"
 #include "tessera/Dialect/Tile/IR/SourceMaps.h"
 
@@ -36,7 +37,11 @@ struct ReducePattern : TilePattern<tile::ReduceOp> {
   LogicalResult matchAndRewrite(tile::ReduceOp op, OneToNOpAdaptor adaptor,
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
-    CombineRegion combine(op.getCombine(), getConverter(), rewriter, op.getLoc());
+    std::optional<Choice> choice;
+    if (op->hasAttr(kFirstChoiceAttr))
+      choice = getFirstChoice(op.getCombine());
+    CombineRegion combine(op.getCombine(), getConverter(), rewriter, op.getLoc(),
+                          /*isKnownToCommute=*/choice.has_value());
     unsigned axis = op.getAxis();
     AxisFragment fragment{tilegpu::getLayout(op.getOperandTypes().front()), axis, {}};
     for (ValueRange registers : adaptor.getOperands())
@@ -59,7 +64,14 @@ struct ReducePattern : TilePattern<tile::ReduceOp> {
         foldBits(thread, combine, fragment, {HwDim::Reg, HwDim::Lane});
     } else {
       auto foldThreads = [&] {
-        fragment.foldRegisters(combine);
+        if (choice) {
+          ChoiceFold fold(thread, *choice);
+          fragment.foldLines([&](ArrayRef<Group> line) { return fold.foldLine(line); });
+          if (fold.foldWarp(fragment))
+            return;
+        } else {
+          fragment.foldRegisters(combine);
+        }
         if (!fragment.foldWarp(thread, combine))
           foldBits(thread, combine, fragment, {HwDim::Lane});
       };

@@ -2,6 +2,7 @@
 
 #include "Maxima.h"
 
+#include "Fragments/Choice.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
@@ -26,7 +27,7 @@ static bool isMaximumOf(tile::ReduceOp reduce, unsigned number) {
   unsigned count = reduce->getNumOperands();
   Operation *op = body.getTerminator()->getOperand(number).getDefiningOp();
   if (!isLargerOf(op) || op->getBlock() != &body)
-    return false;
+    return keepsLarger(reduce.getCombine(), number);
   Value first = body.getArgument(number), second = body.getArgument(count + number);
   return (op->getOperand(0) == first && op->getOperand(1) == second) ||
          (op->getOperand(0) == second && op->getOperand(1) == first);

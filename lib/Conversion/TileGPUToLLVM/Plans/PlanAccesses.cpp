@@ -4,10 +4,12 @@
 // comes before tiles are taken apart, which the access analysis looks at.
 
 #include "AccessPlan.h"
+#include "Exchange/ChoiceFold.h"
 #include "Fragments/VerifyLayouts.h"
 #include "tessera/Analysis/Access/ThreadAccess.h"
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 #include "tessera/Dialect/Tile/IR/Reductions.h"
+#include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -81,6 +83,26 @@ void planRuns(AccessAnalysis &analysis, Operation *op) {
     op->setAttr(kRunsAttr, DenseI64ArrayAttr::get(op->getContext(), runs));
 }
 
+/// True if a tile's elements are the places along a dimension.
+bool growsAlong(Value tile, unsigned dim) {
+  for (Operation *op = tile.getDefiningOp(); op && tile::movesOneTile(op);
+       op = tile.getDefiningOp()) {
+    AffineMap map = tile::getSourceMap(op->getOpOperand(0));
+    std::optional<unsigned> source = map ? tile::getSourceDim(map, dim) : std::nullopt;
+    if (!source)
+      return false;
+    dim = *source;
+    tile = op->getOperand(0);
+  }
+  return tile.getDefiningOp<tile::RangeOp>() != nullptr;
+}
+
+/// Marks reductions that keep the first of the best numbers, with indices that grow.
+void planChoice(tile::ReduceOp op) {
+  if (getFirstChoice(op.getCombine()) && growsAlong(op->getOperand(1), op.getAxis()))
+    op->setAttr(kFirstChoiceAttr, UnitAttr::get(op->getContext()));
+}
+
 struct TileGPUPlanAccesses : tessera::impl::TileGPUPlanAccessesBase<TileGPUPlanAccesses> {
   void runOnOperation() final {
     if (failed(verifyLayouts(getOperation())))
@@ -92,6 +114,8 @@ struct TileGPUPlanAccesses : tessera::impl::TileGPUPlanAccessesBase<TileGPUPlanA
           planVector(analysis, access);
         if (mayRepeat(op))
           planRuns(analysis, op);
+        if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+          planChoice(reduce);
       });
     }
   }
