@@ -111,26 +111,26 @@ module attributes {tilegpu.num_warps = 4 : i32} {
 
 // -----
 
-// In groups of rows that fill 132 SMs twice: 263 / width + 1 of them.
+// In groups of a power of two of rows with up to 2^8 programs, where 132 SMs have 264 at once. No
+// number is divided.
 
 // CHECK-LABEL: llvm.func @grouped
-// CHECK-DAG: %[[SLOTS:.*]] = llvm.mlir.constant(263 : i32)
+// CHECK-NOT: llvm.udiv
+// CHECK-NOT: llvm.urem
+// CHECK-DAG: %[[SLOTS:.*]] = llvm.mlir.constant(8 : i32)
 // CHECK-DAG: %[[WIDTH:.*]] = nvvm.read.ptx.sreg.nctaid.x
 // CHECK-DAG: %[[HEIGHT:.*]] = nvvm.read.ptx.sreg.nctaid.y
-// CHECK-DAG: %[[DEPTH:.*]] = nvvm.read.ptx.sreg.nctaid.z
-// CHECK-DAG: %[[ROWS:.*]] = llvm.mul %[[HEIGHT]], %[[DEPTH]]
-// CHECK: %[[SOME:.*]] = llvm.udiv %[[SLOTS]], %[[WIDTH]]
-// CHECK: %[[MOST:.*]] = llvm.add %[[SOME]], %{{.*}}
-// CHECK: %[[GROUP:.*]] = llvm.udiv %[[ROW:.*]], %[[MOST]]
-// CHECK: %[[FIRST:.*]] = llvm.mul %[[GROUP]], %[[MOST]]
-// CHECK: %[[LEFT:.*]] = llvm.sub %[[ROWS]], %[[FIRST]]
-// CHECK: %[[IS_LAST:.*]] = llvm.icmp "ult" %[[LEFT]], %[[MOST]]
-// CHECK: %[[SIZE:.*]] = llvm.select %[[IS_LAST]], %[[LEFT]], %[[MOST]]
-// CHECK: %[[IN_ROW:.*]] = llvm.udiv %{{.*}}, %[[SIZE]]
-// CHECK: %[[I:.*]] = llvm.sub %{{.*}}, %[[IN_ROW]]
-// CHECK: %[[J:.*]] = llvm.urem %{{.*}}, %[[HEIGHT]]
-// CHECK: %[[K:.*]] = llvm.udiv %{{.*}}, %[[HEIGHT]]
-// CHECK: llvm.add %[[I]], %[[J]]
+// CHECK-DAG: %[[ROW:.*]] = nvvm.read.ptx.sreg.ctaid.y
+// CHECK: "llvm.intr.ctlz"(%[[WIDTH]])
+// CHECK: %[[FREE:.*]] = llvm.sub %[[SLOTS]], %{{.*}}
+// CHECK: %[[MOST:.*]] = llvm.intr.smax(%[[FREE]], %{{.*}})
+// CHECK: %[[FROM_LAST:.*]] = llvm.sub %{{.*}}, %[[ROW]]
+// CHECK: %[[DIFFERENT:.*]] = llvm.xor %[[FROM_LAST]], %[[HEIGHT]]
+// CHECK: "llvm.intr.ctlz"(%[[DIFFERENT]])
+// CHECK: %[[BITS:.*]] = llvm.intr.smin(%[[MOST]], %{{.*}})
+// CHECK: %[[IN_ROW:.*]] = llvm.lshr %[[IN_GROUP:.*]], %[[BITS]]
+// CHECK: llvm.and %[[IN_GROUP]], %{{.*}}
+// CHECK: llvm.sub %{{.*}}, %[[IN_ROW]]
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
   tile.func @grouped(%p: !tile.ptr<i32>) attributes {tilegpu.occupancy = 2 : i32, tilegpu.grouped_rows, tilegpu.reversed_axes = array<i32: 0>} {
     %i = tile.program_id 0

@@ -3,6 +3,7 @@
 #include "ProgramId.h"
 
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -27,30 +28,37 @@ private:
   bool ofClusters;
 };
 
-/// A program's place in its row, and the number of the row.
+/// A program's place in its row, and the number of the row along axis 1.
 struct PlaceInRows {
   Value inRow, row;
 };
 
 } // namespace
 
-/// Unsigned numbers of 32 bits suffice. A grid has less than 2^31 places along axis 0 and 2^16
-/// along the others. A group of several rows has fewer than twice the programs that fit.
+/// The exponent of the largest power of two that is not above a number, which is not 0.
+static Value emitLog2(ThreadBuilder &thread, Value number) {
+  Value zeros = thread.create<LLVM::CountLeadingZerosOp>(number.getType(), number,
+                                                         /*is_zero_poison=*/true);
+  return thread.sub(thread.i32(31), zeros);
+}
+
+/// Rows are counted from the last one, so that groups of fewer rows come first. A group is an
+/// aligned power of two of rows that all exist. Up to the first bit in which a row's number and the
+/// count of rows differ, its group may be as large as that bit.
 static PlaceInRows emitGroupedPlace(ThreadBuilder &thread, const Grid &grid,
                                     int64_t programsAtOnce) {
-  Value width = grid.getExtent(0), height = grid.getExtent(1);
-  Value row = thread.add(grid.getBlock(1), thread.mul(grid.getBlock(2), height));
-  Value rows = thread.mul(height, grid.getExtent(2));
-  auto divide = [&](Value x, Value y) { return thread.create<LLVM::UDivOp>(x, y); };
-  // Rounded up, without a sum that is too large.
-  Value most = thread.add(divide(thread.i32(programsAtOnce - 1), width), 1);
-  Value firstRow = thread.mul(divide(row, most), most);
-  Value left = thread.sub(rows, firstRow);
-  Value isLast = thread.compare(LLVM::ICmpPredicate::ult, left, most);
-  Value size = thread.select(isLast, left, most);
-  Value inGroup = thread.add(thread.mul(thread.sub(row, firstRow), width), grid.getBlock(0));
-  Value inRow = divide(inGroup, size);
-  return {inRow, thread.add(firstRow, thread.sub(inGroup, thread.mul(inRow, size)))};
+  Value width = grid.getExtent(0), rows = grid.getExtent(1), row = grid.getBlock(1);
+  Value most = thread.i32(llvm::Log2_64(programsAtOnce));
+  Value bits =
+      thread.create<LLVM::SMaxOp>(thread.sub(most, emitLog2(thread, width)), thread.i32(0));
+  Value fromLast = thread.sub(thread.add(rows, -1), row);
+  Value whole = emitLog2(thread, thread.create<LLVM::XOrOp>(fromLast, rows));
+  bits = thread.create<LLVM::SMinOp>(bits, whole);
+  Value mask = thread.add(thread.create<LLVM::ShlOp>(thread.i32(1), bits).getResult(), -1);
+  Value before = thread.sub(mask, thread.bitAnd(fromLast, mask));
+  Value inGroup = thread.add(thread.mul(before, width), grid.getBlock(0));
+  Value inRow = thread.create<LLVM::LShrOp>(inGroup, bits);
+  return {inRow, thread.add(thread.sub(row, before), thread.bitAnd(inGroup, mask))};
 }
 
 Value tessera::emitProgramId(ThreadBuilder &thread, Operation *op, unsigned axis) {
@@ -64,12 +72,7 @@ Value tessera::emitProgramId(ThreadBuilder &thread, Operation *op, unsigned axis
     int64_t programs = tilegpu::getMachine(kernel).numSMs * (occupancy ? occupancy.getInt() : 1) /
                        tilegpu::getClusterSize(op);
     PlaceInRows place = emitGroupedPlace(thread, grid, std::max<int64_t>(programs, 1));
-    if (axis == 0)
-      id = place.inRow;
-    else if (axis == 1)
-      id = thread.create<LLVM::URemOp>(place.row, grid.getExtent(1));
-    else
-      id = thread.create<LLVM::UDivOp>(place.row, grid.getExtent(1));
+    id = axis == 0 ? place.inRow : axis == 1 ? place.row : grid.getBlock(2);
   }
   auto reversed = kernel ? kernel->getAttrOfType<DenseI32ArrayAttr>(tilegpu::kReversedAxesAttr)
                          : DenseI32ArrayAttr();
