@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels of the held-out set (`public_kernels.py --set held_out`) that move or update elements: rotary
+"""Kernels of the set `held_out` of public_kernels.py that move or update elements: rotary
 embeddings, caches, bags, optimisers. Any compiler gives `jit` and `tl`."""
 
 # ruff: noqa

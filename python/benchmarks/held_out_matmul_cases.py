@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The cases of held_out_matmul_kernels.py. Held out: see held_out_kernels_cases.py."""
+"""The cases of held_out_matmul_kernels.py."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import math
 from typing import Any
 
 import torch
-from held_out_kernels_cases import PROGRAMS, cases
-from public_kernels_cases import Buffers, Maker, Parts, Results, cdiv, words
+from public_kernels_cases import PROGRAMS, Buffers, Maker, Parts, Results, cases, cdiv, words
 
 F32, BF16, I8 = torch.float32, torch.bfloat16, torch.int8
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels of the held-out set (`public_kernels.py --set held_out`) with products: persistent loops,
+"""Kernels of the set `held_out` of public_kernels.py with products: persistent loops,
 quantised weights, ragged groups, sparse blocks. Any compiler gives `jit` and `tl`."""
 
 # ruff: noqa

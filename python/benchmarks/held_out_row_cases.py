@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The cases of held_out_row_kernels.py. Held out: see held_out_kernels_cases.py."""
+"""The cases of held_out_row_kernels.py."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
-from held_out_kernels_cases import PROGRAMS, cases
-from public_kernels_cases import Buffers, Maker, Parts, Results, cdiv
+from public_kernels_cases import PROGRAMS, Buffers, Maker, Parts, Results, cases, cdiv
 
 F32, BF16, FP8 = torch.float32, torch.bfloat16, torch.float8_e4m3fn
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The cases of held_out_sequence_kernels.py. Held out: see held_out_kernels_cases.py."""
+"""The cases of held_out_sequence_kernels.py."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import math
 from typing import Any
 
 import torch
-from held_out_kernels_cases import cases
-from public_kernels_cases import Buffers, Maker, Parts, Results, cdiv
+from public_kernels_cases import Buffers, Maker, Parts, Results, cases, cdiv
 
 F32, BF16 = torch.float32, torch.bfloat16
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels of the held-out set (`public_kernels.py --set held_out`) that go over tokens: recurrences,
+"""Kernels of the set `held_out` of public_kernels.py that go over tokens: recurrences,
 chunks, decoding, attention. Any compiler gives `jit` and `tl`."""
 
 # ruff: noqa

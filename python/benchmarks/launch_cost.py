@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What launches are expected to cost beside what they take.
 
-Usage: launch_cost.py [--set design|score] [--json FILE] [--seconds N] [--processes N]
+Usage: launch_cost.py [--set design|score|NAME] [--json FILE] [--seconds N] [--processes N]
        [--dry] [--list]
 
 Each kernel runs in four configurations or more: tiles, warps and stages. The time is the median of
 seven calls, each after a kernel that reads more than the second-level cache holds. The design set
 is what the model was made with: the kernels of gpu.py, gpu_matmul.py and attention_backward.py, and
-the public set. The score set is other shapes of these, and the held-out set of public_kernels.py.
+the public set. The score set is other shapes of these, and the held-out set of public_kernels.py. The
+name of a set of public_kernels.py selects its kernels alone.
 
 The score is Spearman's rank correlation over all configurations of all kernels, and the regret of each
 kernel: how much longer the configuration takes that is expected to be the fastest.
@@ -44,6 +45,8 @@ import tessera.language as tl
 ROUNDS = 7
 FLUSHED_BYTES = 128 << 20
 F32, F16, BF16 = torch.float32, torch.float16, torch.bfloat16
+CASES = {"design": "public", "score": public_kernels.HELD_OUT}
+"""The sets of public_kernels.py beside the kernels that are listed here."""
 
 
 class Work:
@@ -414,7 +417,7 @@ def case_work(at: Maker, chosen: str, is_wanted):
             if warps > 3:
                 tried[f"{warps // 4} warps"] = {"num_warps": warps // 4}
             yield Work(
-                "held-out" if chosen == "held_out" else f"public: {case.kind}",
+                f"public: {case.kind}" if chosen == "public" else chosen,
                 f"{case.name} / {key} {number}",
                 lambda arguments=arguments: arguments,
                 {what: (kernel, grid, {**options, **change}) for what, change in tried.items()},
@@ -428,8 +431,9 @@ def list_work(at: Maker, chosen: str, part: int = 0, parts: int = 1):
     def is_wanted():
         return next(numbers) % parts == part
 
-    yield from (work for work in own_work(at, chosen == "score") if is_wanted())
-    yield from case_work(at, "held_out" if chosen == "score" else "public", is_wanted)
+    if chosen in CASES:
+        yield from (work for work in own_work(at, chosen == "score") if is_wanted())
+    yield from case_work(at, CASES.get(chosen, chosen), is_wanted)
 
 
 def mock(value):
@@ -565,7 +569,7 @@ def score(rows):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--set", choices=("design", "score"), default="design")
+    parser.add_argument("--set", choices=(*CASES, *public_kernels.SETS), default="design")
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--processes", type=int, default=14)

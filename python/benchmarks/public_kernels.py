@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels after the kinds of public kernels: one source under Tessera and under Triton.
 
-Usage: public_kernels.py [--set unseen|held_out] [--names] [--only WORDS] [--json FILE] [--rounds N]
+Usage: public_kernels.py [--set NAME] [--names] [--only WORDS] [--json FILE] [--rounds N]
        [--seconds N] [--processes N] [--device cpu]
 
 The kernels are written for this program, in several spellings of each kind: matmuls with one flat
@@ -15,12 +15,13 @@ between commas. `--device cpu` checks Tessera alone, on small sizes, and measure
 The last lines are the geometric means of Triton's time over Tessera's: of work above 10 us and
 below, of each kind, and the worst cases.
 
-`--set unseen` runs 60 other kernels after the same kinds and their kin. They were held out until
+`--set NAME` runs the kernels of NAME_PART_kernels.py, whose cases are in NAME_PART_cases.py. `unseen`
+and `held_out` have 60 other kernels each after the same kinds and their kin. They were held out until
 2026-11-30, and have been used to design rules since.
 
-`--set held_out` runs 60 more, which were not used while a rule was designed. **Whoever designs a rule
-must not look at its results by row**, only at its mean and its worst ratio. So that is all that is
-printed and written, unless `--names` is given.
+`--set fresh` runs 60 more, which were not used while a rule was designed. **Whoever designs a rule must
+not look at its results by row**, only at its mean and its worst ratio. So that is all that is printed
+and written, unless `--names` is given.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import gpu  # noqa: E402
 import tessera  # noqa: E402
-from held_out_kernels_cases import HELD_OUT  # noqa: E402
-from public_kernels_cases import FAMILIES, Case, Maker, cdiv  # noqa: E402
-from unseen_kernels_cases import UNSEEN  # noqa: E402
+from public_kernels_cases import FAMILIES, Case, Maker, cdiv, find_sets  # noqa: E402
 
-SETS = {case_set.name: case_set for case_set in (UNSEEN, HELD_OUT)}
+SETS = find_sets()
+HELD_OUT = "fresh"
+"""The set whose rows are shown only if `--names` is given."""
 FILES = {
     "public": ("matmul", "row", "sequence"),
     **{name: case_set.parts for name, case_set in SETS.items()},
@@ -94,7 +95,7 @@ def check(case: Case, kernels: Any) -> None:
             gpu.close(got, torch.where(kept, expected * 2, 0.0), case.tolerance)
         else:
             scale = max(1.0, float(expected[torch.isfinite(expected)].abs().max()))
-            gpu.close(s[name] / scale, expected / scale, case.tolerance)
+            gpu.close(s[name].float() / scale, expected.float() / scale, case.tolerance)
 
 
 def measure(case: Case, kernels: dict[str, Any], rounds: int, has_names: bool) -> None:
@@ -289,7 +290,7 @@ def main() -> int:
     cases = select(at, options.only, options.set)
     if options.device == "cpu":
         return check_on_cpu(cases, options.set)
-    has_names = options.set != "held_out" or options.names
+    has_names = options.set != HELD_OUT or options.names
     if options.warm:
         warm(cases[options.part :: options.processes], options.warm, options.set, has_names)
         return 0

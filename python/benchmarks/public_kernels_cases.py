@@ -86,39 +86,62 @@ Parts = tuple[
 """What makes buffers, launches a kernel on them and computes the results; and the tolerance."""
 
 
+Family = Callable[[Maker], Iterator[Case]]
+"""The cases of a kernel at all sizes."""
+PROGRAMS = 132
+"""Programs of a persistent kernel, at most."""
+REGISTERED: dict[str, dict[str, Family]] = {}
+"""For each module of cases, the cases of each of its kernels."""
+
+
+def cases(kind: str, full: list[tuple[Any, ...]], small: tuple[Any, ...]) -> Any:
+    """Registers a function that builds the cases of the kernel with the function's name."""
+
+    def register(build: Callable[..., Parts]) -> Callable[..., Parts]:
+        name = build.__name__
+
+        def family(at: Maker) -> Iterator[Case]:
+            for size in at.size(full, [small]):
+                make, launch, want, tolerance = build(at, *size)
+                yield Case(
+                    kind, f"{name} {'x'.join(map(str, size))}", make,
+                    lambda own, s, launch=launch: launch(own[name], s), want, tolerance,
+                )  # fmt: skip
+
+        REGISTERED.setdefault(build.__module__, {})[name] = family
+        return build
+
+    return register
+
+
 class CaseSet:
-    """A set of kernels in files of their own, whose cases are registered by files beside them."""
+    """A set of kernels: the files NAME_PART_kernels.py, and NAME_PART_cases.py beside each."""
 
     def __init__(self, name: str, parts: tuple[str, ...]) -> None:
         self.name = name
         self.parts = parts
-        self.kernels: dict[str, Callable[[Maker], Iterator[Case]]] = {}
-        """The cases of each kernel."""
 
-    def cases(self, kind: str, full: list[tuple[Any, ...]], small: tuple[Any, ...]) -> Any:
-        """Registers a function that builds the cases of the kernel with the function's name."""
+    def kernels(self) -> dict[str, Family]:
+        """The cases of each kernel, which the files register when they are imported."""
+        modules = [f"{self.name}_{part}_cases" for part in self.parts]
+        for module in modules:
+            importlib.import_module(module)
+        return {name: family for module in modules for name, family in REGISTERED[module].items()}
 
-        def register(build: Callable[..., Parts]) -> Callable[..., Parts]:
-            name = build.__name__
+    def families(self) -> list[Family]:
+        """The cases of all kernels."""
+        return list(self.kernels().values())
 
-            def family(at: Maker) -> Iterator[Case]:
-                for size in at.size(full, [small]):
-                    make, launch, want, tolerance = build(at, *size)
-                    yield Case(
-                        kind, f"{name} {'x'.join(map(str, size))}", make,
-                        lambda own, s, launch=launch: launch(own[name], s), want, tolerance,
-                    )  # fmt: skip
 
-            self.kernels[name] = family
-            return build
-
-        return register
-
-    def families(self) -> list[Callable[[Maker], Iterator[Case]]]:
-        """The cases of all kernels, which the files register."""
-        for part in self.parts:
-            importlib.import_module(f"{self.name}_{part}_cases")
-        return list(self.kernels.values())
+def find_sets() -> dict[str, CaseSet]:
+    """All sets that have files of kernels and of cases in this directory."""
+    parts: dict[str, list[str]] = {}
+    here = pathlib.Path(__file__).parent
+    for file in sorted(here.glob("*_*_kernels.py")):
+        name, part, _ = file.stem.rsplit("_", 2)
+        if (here / f"{name}_{part}_cases.py").exists():
+            parts.setdefault(name, []).append(part)
+    return {name: CaseSet(name, tuple(found)) for name, found in parts.items()}
 
 
 # --- Matmuls ----------------------------------------------------------------------------------

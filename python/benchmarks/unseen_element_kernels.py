@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels of the set `unseen` (`public_kernels.py --set unseen`) without long loops: rotary embeddings,
+"""Kernels of the set `unseen` of public_kernels.py without long loops: rotary embeddings,
 gates, gathers, copies, optimisers. Any compiler gives `jit` and `tl`."""
 
 # ruff: noqa

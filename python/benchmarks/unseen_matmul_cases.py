@@ -6,8 +6,17 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from public_kernels_cases import Buffers, Maker, Parts, Results, addresses, cdiv, words
-from unseen_kernels_cases import PROGRAMS, cases
+from public_kernels_cases import (
+    PROGRAMS,
+    Buffers,
+    Maker,
+    Parts,
+    Results,
+    addresses,
+    cases,
+    cdiv,
+    words,
+)
 
 F32, BF16, FP8 = torch.float32, torch.bfloat16, torch.float8_e4m3fn
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Matmuls of the held-out set (`public_kernels.py --set unseen`): persistent, split, grouped,
+"""Matmuls of the set `unseen` of public_kernels.py: persistent, split, grouped,
 gathered, quantised and sparse ones. Any compiler gives `jit` and `tl`."""
 
 # ruff: noqa

@@ -6,8 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from public_kernels_cases import Buffers, Maker, Parts, Results, cdiv
-from unseen_kernels_cases import cases
+from public_kernels_cases import Buffers, Maker, Parts, Results, cases, cdiv
 
 F32, BF16, FP8 = torch.float32, torch.bfloat16, torch.float8_e4m3fn
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels of the set `unseen` (`public_kernels.py --set unseen`) that go over rows: softmaxes, cross
+"""Kernels of the set `unseen` of public_kernels.py that go over rows: softmaxes, cross
 entropies, quantisation, norms. Any compiler gives `jit` and `tl`."""
 
 # ruff: noqa

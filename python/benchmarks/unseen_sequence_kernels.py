@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Kernels of the set `unseen` (`public_kernels.py --set unseen`) that go over tokens: chunks,
+"""Kernels of the set `unseen` of public_kernels.py that go over tokens: chunks,
 recurrences, decoding, attention, convolution. Any compiler gives `jit` and `tl`."""
 
 # ruff: noqa
