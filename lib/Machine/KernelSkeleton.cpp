@@ -20,6 +20,12 @@ void ResourceUse::add(const ResourceUse &other, double factor) {
     amounts[i] += other.amounts[i] * factor;
 }
 
+void ArrayRead::add(const ArrayRead &other) {
+  bytes += other.bytes;
+  shared += other.shared;
+  axes |= other.axes;
+}
+
 llvm::StringRef tessera::stringify(Resource resource) {
   static constexpr std::array<llvm::StringLiteral, kNumResources> names = {
       "issue",  "integers", "floats",  "doubles", "functions", "shared", "global",
@@ -105,6 +111,9 @@ Number compute(Op op, int64_t a, int64_t b, unsigned bits) {
   }
 }
 
+/// The parts of arrays that loops read, by the block that decides and by the array.
+using ReadsByLoop = std::map<int, std::map<int, ArrayRead>>;
+
 /// The iterations of unknown loops, from the bytes that they read.
 class LoopGuesses {
 public:
@@ -113,40 +122,60 @@ public:
 
   /// The iterations of the loop that a block decides about.
   int get(int block) const { return iterations[block]; }
-  /// Notes what a warp read in its unknown loops, by the block that decides and by the array.
-  void addWarp(const std::map<int, std::map<int, double>> &read);
-  /// Sets the iterations so that all programs together read an array once. `samples` of the
-  /// programs are noted.
+  /// Notes what the warps of a program read in their unknown loops.
+  void addProgram(llvm::ArrayRef<ReadsByLoop> warps);
+  /// Sets the iterations so that all programs together read an array once. Programs that differ
+  /// only along axes that no address depends on read the same part: heads of queries share a key's
+  /// head. `samples` of the programs are noted.
   void update(const LaunchSizes &launch, double samples);
   bool hasLoops() const { return !readByLoop.empty(); }
 
 private:
   std::vector<int> iterations;
-  std::map<int, std::map<int, double>> readByLoop;
+  ReadsByLoop readByLoop;
   std::vector<int> followers; ///< loops of warps whose unknown loops read nothing
 };
 
-void LoopGuesses::addWarp(const std::map<int, std::map<int, double>> &read) {
-  bool readsNothing =
-      std::all_of(read.begin(), read.end(), [](const auto &loop) { return loop.second.empty(); });
-  for (const auto &[loop, bytes] : read) {
-    if (readsNothing)
-      followers.push_back(loop);
-    for (auto [argument, amount] : bytes)
-      readByLoop[loop][argument] += amount;
-    readByLoop.try_emplace(loop);
+void LoopGuesses::addProgram(llvm::ArrayRef<ReadsByLoop> warps) {
+  ReadsByLoop ofProgram;
+  for (const ReadsByLoop &read : warps) {
+    bool readsNothing =
+        std::all_of(read.begin(), read.end(), [](const auto &loop) { return loop.second.empty(); });
+    for (const auto &[loop, arrays] : read) {
+      if (readsNothing)
+        followers.push_back(loop);
+      auto &noted = ofProgram[loop];
+      for (const auto &[argument, each] : arrays) {
+        ArrayRead &sum = noted[argument];
+        double shared = std::max(sum.shared, each.shared);
+        sum.add(each);
+        sum.shared = shared;
+      }
+    }
+  }
+  for (const auto &[loop, arrays] : ofProgram) {
+    auto &noted = readByLoop[loop];
+    for (const auto &[argument, each] : arrays)
+      noted[argument].add(each);
   }
 }
 
 void LoopGuesses::update(const LaunchSizes &launch, double samples) {
-  double programs = double(launch.grid[0]) * double(launch.grid[1]) * double(launch.grid[2]);
+  auto getReaders = [&](unsigned axes) {
+    double readers = 1;
+    for (unsigned axis = 0; axis < launch.grid.size(); ++axis)
+      if (axes >> axis & 1)
+        readers *= double(launch.grid[axis]);
+    return readers;
+  };
   int most = 0;
-  for (const auto &[loop, bytes] : readByLoop) {
+  for (const auto &[loop, arrays] : readByLoop) {
     double factor = 0;
-    for (auto [argument, amount] : bytes)
-      if (argument >= 0 && argument < int(launch.arrayBytes.size()) && amount > 0)
-        factor =
-            std::max(factor, double(launch.arrayBytes[argument]) * samples / programs / amount);
+    for (const auto &[argument, read] : arrays)
+      if (double bytes = read.bytes + read.shared;
+          argument >= 0 && argument < int(launch.arrayBytes.size()) && bytes > 0)
+        factor = std::max(factor, double(launch.arrayBytes[argument]) * samples /
+                                      getReaders(read.axes) / bytes);
     if (factor <= 0)
       continue;
     double guess = std::round(factor * KernelSkeleton::kGuessedIterations);
@@ -177,9 +206,9 @@ public:
   std::vector<int64_t> visits; ///< of each block
   double clock = 0;
   bool isCertain = true;
-  /// Bytes that unknown loops read, by the block that decides and by the array. An inner loop has
-  /// those of its own iterations, and an outer one the rest.
-  std::map<int, std::map<int, double>> readByLoop;
+  /// The reads of unknown loops. An inner loop has what its own iterations read, and an outer one
+  /// the rest.
+  ReadsByLoop readByLoop;
 
 private:
   static constexpr size_t kMaxPath = 4096;
@@ -281,9 +310,8 @@ void Walker::noteIteration(const SkeletonBlock &block, int number) {
     return;
   auto begin = std::prev(first.base());
   for (auto at = begin; at != path.end(); ++at)
-    for (const auto &[argument, bytes] : skeleton.blocks[*at].traffic)
-      if (bytes.first > 0)
-        read[argument] += bytes.first;
+    for (const auto &[argument, each] : skeleton.blocks[*at].reads)
+      read[argument].add(each);
   path.erase(begin, path.end());
 }
 
@@ -358,10 +386,11 @@ static ProgramWork walkPrograms(const KernelSkeleton &skeleton, const LaunchSize
                                       number / launch.grid[0] / launch.grid[1]};
     double slowest = 0;
     std::map<int64_t, Number> words;
+    std::vector<ReadsByLoop> read;
     for (int64_t warp = 0; warp < warps; ++warp) {
       Walker own(skeleton, launch, guesses, maxVisits);
       own.walk(program, warp * GPUMachine::kWarpSize, words);
-      found.addWarp(own.readByLoop);
+      read.push_back(std::move(own.readByLoop));
       for (size_t i = 0; i < blocks.size(); ++i) {
         if (!own.visits[i])
           continue;
@@ -378,21 +407,46 @@ static ProgramWork walkPrograms(const KernelSkeleton &skeleton, const LaunchSize
       slowest = std::max(slowest, own.clock);
       result.isCertain &= own.isCertain;
     }
+    found.addProgram(read);
     result.latency += slowest / double(samples);
     result.longest = std::max(result.longest, slowest);
   }
   return result;
 }
 
+/// Finds arrays that programs read again: no block reads more than an array has, and all blocks
+/// together do. One loop over a row finds its sum, say, and another one reads the row again to
+/// divide it. If programs share an array, one block reads it several times.
+static void findRereads(const KernelSkeleton &skeleton, const LaunchSizes &launch,
+                        ProgramWork &work) {
+  constexpr double kTolerance = 1.1; // of last tiles, which masks cut off
+  double programs = double(launch.grid[0]) * double(launch.grid[1]) * double(launch.grid[2]);
+  std::map<int, double> largest;
+  for (size_t i = 0; i < skeleton.blocks.size(); ++i)
+    for (const auto &[argument, bytes] : skeleton.blocks[i].traffic)
+      largest[argument] = std::max(largest[argument], bytes.first * work.visits[i]);
+  for (auto [argument, ofBlock] : largest) {
+    if (argument < 0 || argument >= int(launch.arrayBytes.size()) ||
+        launch.arrayBytes[argument] <= 0)
+      continue;
+    double part = double(launch.arrayBytes[argument]) / programs;
+    double read = work.traffic[argument].first;
+    if (ofBlock <= part * kTolerance && read > part * kTolerance)
+      work.reread[argument] = read - part;
+  }
+}
+
 ProgramWork KernelSkeleton::walk(const LaunchSizes &launch) const {
   int64_t samples = std::min(launch.grid[0] * launch.grid[1] * launch.grid[2], kMaxPrograms);
   LoopGuesses found(*this);
   ProgramWork result = walkPrograms(*this, launch, samples, LoopGuesses(*this), found);
-  if (!found.hasLoops() || launch.arrayBytes.empty())
-    return result;
-  found.update(launch, double(samples));
-  LoopGuesses ignored(*this);
-  return walkPrograms(*this, launch, samples, found, ignored);
+  if (found.hasLoops() && !launch.arrayBytes.empty()) {
+    found.update(launch, double(samples));
+    LoopGuesses ignored(*this);
+    result = walkPrograms(*this, launch, samples, found, ignored);
+  }
+  findRereads(*this, launch, result);
+  return result;
 }
 
 double ProgramWork::getActivePart(double programs, llvm::ArrayRef<int64_t> arrayBytes) const {
@@ -413,7 +467,7 @@ double ProgramWork::getActivePart(double programs, llvm::ArrayRef<int64_t> array
 static double roundTenths(double amount) { return std::round(amount * 10) / 10; }
 
 static llvm::json::Array toJSON(const SkeletonBlock &block) {
-  llvm::json::Array phis, amounts, traffic, words, stored;
+  llvm::json::Array phis, amounts, traffic, words, stored, reads;
   for (auto [address, value] : block.words)
     words.push_back(llvm::json::Array{address, value});
   for (const SkeletonBlock::Phi &phi : block.phis) {
@@ -431,6 +485,8 @@ static llvm::json::Array toJSON(const SkeletonBlock &block) {
     traffic.push_back(llvm::json::Array{argument, bytes.first, bytes.second});
   for (auto [argument, bytes] : block.stored)
     stored.push_back(llvm::json::Array{argument, bytes});
+  for (const auto &[argument, read] : block.reads)
+    reads.push_back(llvm::json::Array{argument, read.bytes, read.shared, read.axes});
   return llvm::json::Array{roundTenths(block.latency),
                            roundTenths(block.pending),
                            int(block.waitsForPending),
@@ -444,7 +500,8 @@ static llvm::json::Array toJSON(const SkeletonBlock &block) {
                            std::move(traffic),
                            llvm::json::Array(block.cases),
                            std::move(words),
-                           std::move(stored)};
+                           std::move(stored),
+                           std::move(reads)};
 }
 
 std::string KernelSkeleton::print() const {
@@ -546,11 +603,18 @@ static SkeletonBlock readBlock(Reader &reader, const llvm::json::Array &row, int
     block.words.push_back({reader.integer(word, 0, INT64_MIN, INT64_MAX),
                            int(reader.integer(word, 1, 0, numValues))});
   }
-  // Kernels that an older compiler stored have no row for these.
+  // Kernels that an older compiler stored have no rows for these.
   if (row.size() > 13)
     for (const llvm::json::Value &each : reader.array(row, 13)) {
       const llvm::json::Array none, &bytes = each.getAsArray() ? *each.getAsArray() : none;
       block.stored[reader.integer(bytes, 0, -1, INT32_MAX)] = reader.number(bytes, 1);
+    }
+  if (row.size() > 14)
+    for (const llvm::json::Value &each : reader.array(row, 14)) {
+      const llvm::json::Array none, &read = each.getAsArray() ? *each.getAsArray() : none;
+      block.reads[reader.integer(read, 0, -1, INT32_MAX)] = {
+          reader.number(read, 1), reader.number(read, 2),
+          unsigned(reader.integer(read, 3, 0, ArrayRead::kAll + 1))};
     }
   const llvm::json::Array &cases = reader.array(row, 11);
   for (size_t i = 0; i < cases.size(); ++i)

@@ -75,6 +75,23 @@ static double getLatency(const ProgramWork &work, const KernelResources &kernel,
   return std::max(latency, copied / underway * rates.copyLatency);
 }
 
+/// Bytes that come from memory again, for the programs that run at the same time read so much in
+/// between that the second-level cache has replaced them.
+static double getReplacedBytes(const ProgramWork &work, int64_t resident, int64_t blocks,
+                               const GPUMachine &machine, int64_t numSMs) {
+  // Parts of the cache's size: rows of up to the first stay there, and none of more than the
+  // second.
+  constexpr double kKept = 0.4, kReplaced = 1.1;
+  double first = 0, again = 0;
+  for (auto [argument, bytes] : work.reread) {
+    again += bytes;
+    first += work.traffic.at(argument).first - bytes;
+  }
+  double together = first * double(std::min(numSMs * resident, blocks)) / double(machine.l2Bytes);
+  double part = std::clamp((together - kKept) / (kReplaced - kKept), 0.0, 1.0);
+  return again * part * double(blocks);
+}
+
 LaunchCost LaunchCost::get(const ProgramWork &work, const KernelResources &kernel, int64_t blocks,
                            double memoryBytes, const GPUMachine &machine, const LaunchRates &rates,
                            int64_t numSMs) {
@@ -97,6 +114,7 @@ LaunchCost LaunchCost::get(const ProgramWork &work, const KernelResources &kerne
   double ofSMs = cycles / rates.megahertz;
   double moved = work.use[Resource::Read] + work.use[Resource::Written];
   double ofL2 = moved * double(blocks) / (rates.l2Bandwidth * double(numSMs) * rates.megahertz);
+  memoryBytes += getReplacedBytes(work, cost.resident, blocks, machine, numSMs);
   cost.memoryMicroseconds = memoryBytes / (rates.memoryBandwidth * 1e3 * rates.memoryPart);
   cost.microseconds =
       combine({ofSMs, ofL2, cost.memoryMicroseconds}, kSharpnessOfMemory) + rates.microseconds;

@@ -38,6 +38,7 @@ KernelSkeleton makeLoop(int64_t step, SkeletonValue count = {Op::Argument, 32, 0
   loop.latency = 10;
   loop.work[Resource::Issue] = 4;
   loop.traffic[1] = {128, 0};
+  loop.reads[1] = {128, 0, ArrayRead::kAll};
   return skeleton;
 }
 
@@ -93,6 +94,37 @@ TEST(KernelSkeletonTest, UnknownLoopsReadArraysOnce) {
   // A loop whose end is known is not guessed.
   launch.arguments = {3};
   EXPECT_DOUBLE_EQ(makeLoop(1).walk(launch).visits[1], 2 * 3);
+}
+
+TEST(KernelSkeletonTest, ProgramsAndWarpsShareWhatTheyRead) {
+  // 6 columns of programs read the same rows, of which 10 programs have 50 iterations.
+  KernelSkeleton skeleton = makeLoop(1);
+  ArrayRead &read = skeleton.blocks[1].reads[1];
+  LaunchSizes launch = getSizes(std::nullopt, 64, {10, 6, 1});
+  launch.arrayBytes = {-1, 128 * 2 * 10 * 50};
+  read.axes = 1 | ArrayRead::kThreads;
+  EXPECT_DOUBLE_EQ(skeleton.walk(launch).visits[1], 2 * 50);
+  read.axes = 2 | ArrayRead::kThreads;
+  EXPECT_DOUBLE_EQ(skeleton.walk(launch).visits[1], 2 * std::round(50 * 10 / 6.0));
+  // Both warps read the same: that is half as much for an iteration.
+  read = {0, 128, 1};
+  EXPECT_DOUBLE_EQ(skeleton.walk(launch).visits[1], 2 * 100);
+}
+
+TEST(KernelSkeletonTest, SecondLoopsReadAgain) {
+  // 10 programs have 50 iterations each, and a second block reads as much.
+  KernelSkeleton skeleton = makeLoop(1);
+  skeleton.blocks[2].traffic[1] = {128 * 50, 0};
+  LaunchSizes launch = getSizes(50, 32, {10, 1, 1});
+  launch.arrayBytes = {-1, 128 * 50 * 10};
+  EXPECT_DOUBLE_EQ(skeleton.walk(launch).reread[1], 128 * 50);
+  // Programs that share an array read it more often than once in each loop.
+  launch.arrayBytes[1] /= 2;
+  EXPECT_TRUE(skeleton.walk(launch).reread.empty());
+  // Last tiles, most of which are beyond the end, are no second loop.
+  launch.arrayBytes[1] = 128 * 50 * 10;
+  skeleton.blocks[2].traffic[1] = {128, 0};
+  EXPECT_TRUE(skeleton.walk(launch).reread.empty());
 }
 
 TEST(KernelSkeletonTest, OuterUnknownLoopsAreNotScaledAgain) {
@@ -157,12 +189,15 @@ TEST(KernelSkeletonTest, TextIsReadBack) {
   KernelSkeleton skeleton = makeLoop(64);
   skeleton.blocks[1].pending = 12.5;
   skeleton.blocks[1].stored = {{-1, 32}, {2, 512}};
+  skeleton.blocks[1].reads = {{-1, {32, 0, 9}}, {2, {0, 8, 1}}};
   std::string text = skeleton.print();
   std::optional<KernelSkeleton> read = KernelSkeleton::parse(text);
   ASSERT_TRUE(read);
   EXPECT_EQ(read->print(), text);
   EXPECT_EQ(read->walk(getSizes(640)).latency, skeleton.walk(getSizes(640)).latency);
   EXPECT_EQ(read->walk(getSizes(640)).stored[2], 10 * 512);
+  EXPECT_EQ(read->blocks[1].reads[2].shared, 8);
+  EXPECT_EQ(read->blocks[1].reads[-1].axes, 9u);
   for (llvm::StringRef bad : {"", "[]", "[[],[]]", "{}", "[[],[[]]]", "[[[99,32,0,-1,-1,-1]],[]]"})
     EXPECT_FALSE(KernelSkeleton::parse(bad)) << bad.str();
   // A value that is none of the list, and a block.

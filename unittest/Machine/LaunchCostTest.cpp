@@ -74,6 +74,22 @@ TEST(LaunchCostTest, FewStagesWaitForCopies) {
             1.9 * get(work, {4, 64, 64 << 10, 0, 4}, 132).latency);
 }
 
+TEST(LaunchCostTest, RowsThatTheCacheReplacedAreReadAgain) {
+  // Each program reads 16 KB twice: 4 programs an SM have 8 MB together, and 32 have 66 MB.
+  ProgramWork work = makeWork(Resource::Read, 32 << 10, 1000);
+  work.traffic[0] = {32 << 10, 0};
+  double bytes = 8192.0 * (16 << 10);
+  auto getMemory = [&](int64_t warps) {
+    return get(work, {warps, 32, 0}, 8192, bytes).memoryMicroseconds;
+  };
+  double once = getMemory(1);
+  work.reread[0] = 16 << 10;
+  EXPECT_DOUBLE_EQ(getMemory(16), once);
+  EXPECT_DOUBLE_EQ(getMemory(1), 2 * once);
+  EXPECT_GT(getMemory(4), 1.2 * once);
+  EXPECT_LT(getMemory(4), 1.8 * once);
+}
+
 TEST(LaunchCostTest, SpillsCost) {
   ProgramWork work = makeWork(Resource::Issue, 1000, 1000);
   EXPECT_GT(get(work, {8, 255, 0, /*spillBytes=*/4096}, 1320).microseconds,

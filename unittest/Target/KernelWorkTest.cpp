@@ -73,6 +73,32 @@ TEST(KernelWorkTest, LanesStoreAtPlacesOfTheirOwn) {
   EXPECT_EQ(countStored(4, "%x = load i32, ptr addrspace(1) %a"), Stored());
 }
 
+TEST(KernelWorkTest, AddressesDependOnPrograms) {
+  auto read = [](const std::string &offset, int argument = 0) {
+    return count("%t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n"
+                 "%b = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()\n"
+                 "%bq = getelementptr i32, ptr addrspace(1) %q, i32 %b\n"
+                 "%o = " +
+                     offset +
+                     "\n%a = getelementptr float, ptr addrspace(1) %p, i32 %o\n"
+                     "%x = load float, ptr addrspace(1) %a\nret void\n",
+                 "ptr addrspace(1) %p, ptr addrspace(1) %q")
+        .blocks[0]
+        .reads[argument];
+  };
+  EXPECT_EQ(read("add i32 %t, 0").axes, ArrayRead::kThreads);
+  EXPECT_EQ(read("add i32 %t, 0").bytes, 128);
+  EXPECT_EQ(read("add i32 %t, %b").axes, ArrayRead::kThreads | 1);
+  // All warps load the same number: 4 bytes, although a sector moves.
+  EXPECT_EQ(read("add i32 %b, 0").axes, 1u);
+  EXPECT_EQ(read("add i32 %b, 0").shared, 4);
+  EXPECT_EQ(read("add i32 %b, 0").bytes, 0);
+  // A loaded index differs where its own address does.
+  EXPECT_EQ(read("load i32, ptr addrspace(1) %q").axes, 0u);
+  EXPECT_EQ(read("load i32, ptr addrspace(1) %bq").axes, 1u);
+  EXPECT_EQ(read("load i32, ptr addrspace(1) %bq", 1).shared, 4);
+}
+
 TEST(KernelWorkTest, LoadedNumbersAreRarelyEqual) {
   auto guess = [](const std::string &predicate) {
     return count(

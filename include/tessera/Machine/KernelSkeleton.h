@@ -17,7 +17,9 @@
 // says so (`isCertain`). An unknown loop runs so often that all programs together read an array
 // once, if it reads arrays of known sizes: the one that takes most iterations. Any other runs
 // kGuessedIterations times. Example: 1,000 programs sum up segments of 64 MB, and an iteration
-// reads 4 KB. Then a program has 16 iterations.
+// reads 4 KB. Then a program has 16 iterations. Programs that differ only along axes of the grid
+// that no address depends on read the same part. So 8 columns of programs that share the segments
+// count once, and so do the warps of a program that load the same index.
 //
 // Producer warps read tile counts and the like from shared memory, where other warps wrote them. So
 // the walk keeps such words from one warp to the next.
@@ -124,6 +126,18 @@ struct SkeletonValue {
   std::array<int, 3> operands = {-1, -1, -1};
 };
 
+/// The part of an array that a warp reads.
+struct ArrayRead {
+  /// Axes of the grid, and the threads of a block, that addresses may depend on: a bit each.
+  static constexpr unsigned kThreads = 8, kAll = 15;
+
+  double bytes = 0;  ///< at addresses that differ from warp to warp
+  double shared = 0; ///< at addresses that all warps have
+  unsigned axes = 0;
+
+  void add(const ArrayRead &other);
+};
+
 struct SkeletonBlock {
   struct Phi {
     int value;
@@ -151,6 +165,7 @@ struct SkeletonBlock {
   /// Bytes that lanes store at addresses of their own, by the same. No other lane may store there,
   /// which is not known of a number that a whole warp stores.
   std::map<int, double> stored;
+  std::map<int, ArrayRead> reads; ///< the same bytes once for a warp, by the same
 };
 
 /// The sizes of a launch.
@@ -170,6 +185,8 @@ struct ProgramWork {
   double longest = 0; ///< the same of the slowest program that was looked at
   std::map<int, std::pair<double, double>> traffic;
   std::map<int, double> stored;
+  /// Bytes that a program reads although an earlier loop of it has read them, by the argument.
+  std::map<int, double> reread;
   std::vector<double> visits; ///< of each block, by all warps
   bool isCertain = true;
 

@@ -22,7 +22,8 @@
 //     cycles = full waves * wave(resident) + wave(programs an SM of the last wave)
 //
 // Memory and the second-level cache are shared by all SMs. Each array comes from memory once, if so
-// much of it is accessed at all.
+// much of it is accessed at all. A second loop over the same row reads memory again if the cache
+// has replaced the row. It has if the rows of all resident programs are larger than the cache.
 //
 //     time = (SMs^q + cache^q + memory^q)^(1/q) + the launch itself
 //

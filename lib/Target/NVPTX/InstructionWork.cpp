@@ -78,6 +78,8 @@ void WorkOfInstructions::addGlobal(const Value *address, int64_t bytes, bool isL
   constexpr size_t kMinPlaces = 8;
   if (!isLoad && places.size() >= kMinPlaces)
     work.stored = double(bytes) * double(places.size());
+  if (isLoad)
+    work.distinct = double(bytes) * double(places.size());
   work.issue();
   double moved = double(sectors.size()) * GPUMachine::kSectorBytes;
   // An access of one lane, or of all lanes to the same place, moves less than a sector of its own.
@@ -110,7 +112,7 @@ void WorkOfInstructions::addBox(const CallInst &call, bool isLoad, InstructionWo
         work.base = argument->getArgNo();
         work.use[isLoad ? Resource::Read : Resource::Written] += bytes;
         work.use[Resource::AsyncCopy] += bytes;
-        work.stored = isLoad ? 0 : bytes;
+        (isLoad ? work.distinct : work.stored) = bytes;
       }
 }
 

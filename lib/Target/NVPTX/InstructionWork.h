@@ -23,8 +23,9 @@ struct InstructionWork {
   double latency = 0;
   bool isBarrier = false;
   bool isGlobalLoad = false;
-  int base = -1;     ///< the argument that memory belongs to
-  double stored = 0; ///< bytes, if each lane stores at an address of its own
+  int base = -1;       ///< the argument that memory belongs to
+  double stored = 0;   ///< bytes, if each lane stores at an address of its own
+  double distinct = 0; ///< bytes that are read, those of several lanes once
 
   void issue(double count = 1) { use[Resource::Issue] += count; }
   void integers(double count) {

@@ -513,6 +513,61 @@ private:
   bool hasRoles = false;
 };
 
+/// The axes that a value depends on through data, as in ArrayRead. Programs that differ only along
+/// other axes read the same addresses.
+class AddressAxes {
+public:
+  explicit AddressAxes(const Function &function) {
+    ReversePostOrderTraversal<const Function *> order(&function);
+    bool changes = true;
+    while (changes) {
+      changes = false;
+      for (const BasicBlock *block : order)
+        for (const Instruction &op : *block) {
+          unsigned found = find(op), &known = axes[&op];
+          changes |= found != known;
+          known = found;
+        }
+    }
+  }
+
+  /// Those of an access's addresses.
+  unsigned getOfOperands(const Instruction &op) const {
+    unsigned found = 0;
+    for (const Use &use : op.operands())
+      if (isa<Instruction>(use))
+        found |= axes.lookup(use);
+    return found;
+  }
+
+private:
+  unsigned find(const Instruction &op) const {
+    // Another warp may have stored there what depends on any of them.
+    auto *load = dyn_cast<LoadInst>(&op);
+    if (load && load->getPointerAddressSpace() != kGlobalSpace)
+      return ArrayRead::kAll;
+    auto *call = dyn_cast<CallInst>(&op);
+    switch (call && !call->isInlineAsm() ? call->getIntrinsicID() : Intrinsic::not_intrinsic) {
+    case Intrinsic::nvvm_read_ptx_sreg_ctaid_x:
+    case Intrinsic::nvvm_read_ptx_sreg_clusterid_x:
+    case Intrinsic::nvvm_read_ptx_sreg_cluster_ctarank:
+      return 1;
+    case Intrinsic::nvvm_read_ptx_sreg_ctaid_y:
+      return 2;
+    case Intrinsic::nvvm_read_ptx_sreg_ctaid_z:
+      return 4;
+    case Intrinsic::nvvm_read_ptx_sreg_tid_x:
+    case Intrinsic::nvvm_read_ptx_sreg_laneid:
+      return ArrayRead::kThreads;
+    default:
+      // An atomic's result differs from program to program.
+      return op.isAtomic() ? ArrayRead::kAll : getOfOperands(op);
+    }
+  }
+
+  DenseMap<const Value *, unsigned> axes;
+};
+
 /// True if an instruction of a block needs a load's value there, perhaps through instructions that
 /// hand it on.
 bool isAwaited(const Instruction &load) {
@@ -532,7 +587,8 @@ bool isAwaited(const Instruction &load) {
 /// Sums up the work of a block, and lets a warp execute it beside `share` - 1 others of its
 /// scheduler that do the same.
 void sumUp(const BasicBlock &block, WorkOfInstructions &works, const PendingValues &pending,
-           const GPUMachine &machine, double share, SkeletonBlock &result) {
+           const AddressAxes &axes, const GPUMachine &machine, double share,
+           SkeletonBlock &result) {
   int64_t integerRate = LaunchRates::get(machine).integerRate;
   DenseMap<const Value *, double> ready;
   IssueSlots slots;
@@ -545,6 +601,12 @@ void sumUp(const BasicBlock &block, WorkOfInstructions &works, const PendingValu
       auto &bytes = result.traffic[work.base];
       bytes.first += read;
       bytes.second += written;
+      if (read > 0) {
+        unsigned of = axes.getOfOperands(op);
+        bool isShared = !(of & ArrayRead::kThreads);
+        result.reads[work.base].add(
+            {isShared ? 0 : work.distinct, isShared ? work.distinct : 0, of});
+      }
       // Many programs may add to one number.
       if (work.stored > 0 && work.use[Resource::Atomics] == 0)
         result.stored[work.base] += work.stored;
@@ -587,8 +649,9 @@ KernelSkeleton tessera::countWork(const Function &function, const GPUMachine &ma
   builder.build();
   WorkOfInstructions works(function, machine, getBoxBytes);
   PendingValues pending(function);
+  AddressAxes axes(function);
   WarpShares shares(function);
   for (const BasicBlock &block : function)
-    sumUp(block, works, pending, machine, shares.get(block), builder.get(block));
+    sumUp(block, works, pending, axes, machine, shares.get(block), builder.get(block));
   return skeleton;
 }
