@@ -450,13 +450,12 @@ ProgramWork KernelSkeleton::walk(const LaunchSizes &launch) const {
 }
 
 double ProgramWork::getActivePart(double programs, llvm::ArrayRef<int64_t> arrayBytes) const {
-  double part = 1;
-  if (isCertain)
-    return part;
-  for (auto [argument, bytes] : stored)
-    if (argument >= 0 && argument < int(arrayBytes.size()) && arrayBytes[argument] > 0)
-      part = std::min(part, double(arrayBytes[argument]) / (bytes * programs));
-  return part;
+  double part = 0;
+  if (!isCertain)
+    for (auto [argument, bytes] : stored)
+      if (argument >= 0 && argument < int(arrayBytes.size()) && arrayBytes[argument] > 0)
+        part = std::max(part, double(arrayBytes[argument]) / (bytes * programs));
+  return part > 0 ? std::min(part, 1.0) : 1;
 }
 
 //===----------------------------------------------------------------------===//

@@ -150,6 +150,8 @@ TEST(KernelSkeletonTest, ProgramsThatStoreMoreThanThereIsReturnEarly) {
   EXPECT_EQ(work.getActivePart(400, arrayBytes), 0.25);
   EXPECT_EQ(work.getActivePart(50, arrayBytes), 1);
   EXPECT_EQ(work.getActivePart(400, {}), 1);
+  // Eight warps store the same 64 bytes for each program to array 2.
+  EXPECT_EQ(work.getActivePart(400, {100 * 4096, -1, 100 * 8}), 0.25);
   // Arrays without elements say nothing.
   EXPECT_EQ(work.getActivePart(400, {0, 0, 0}), 1);
 }

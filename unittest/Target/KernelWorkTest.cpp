@@ -23,6 +23,7 @@ KernelSkeleton count(const std::string &body,
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
 declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
+declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32)
 declare float @llvm.nvvm.ex2.approx.ftz.f(float)
 declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 define ptx_kernel void @k()" +
@@ -97,6 +98,26 @@ TEST(KernelWorkTest, AddressesDependOnPrograms) {
   EXPECT_EQ(read("load i32, ptr addrspace(1) %q").axes, 0u);
   EXPECT_EQ(read("load i32, ptr addrspace(1) %bq").axes, 1u);
   EXPECT_EQ(read("load i32, ptr addrspace(1) %bq", 1).shared, 4);
+}
+
+TEST(KernelWorkTest, LanesHandAddressesOn) {
+  KernelSkeleton skeleton = count(R"(
+  %b = ptrtoint ptr addrspace(1) %p to i64
+  %h = lshr i64 %b, 32
+  %low = trunc i64 %b to i32
+  %high = trunc i64 %h to i32
+  %l = call i32 @llvm.nvvm.shfl.sync.idx.i32(i32 -1, i32 %low, i32 3, i32 31)
+  %u = call i32 @llvm.nvvm.shfl.sync.idx.i32(i32 -1, i32 %high, i32 3, i32 31)
+  %lz = zext i32 %l to i64
+  %uz = zext i32 %u to i64
+  %us = shl i64 %uz, 32
+  %a = or i64 %us, %lz
+  %c = inttoptr i64 %a to ptr addrspace(1)
+  %x = load float, ptr addrspace(1) %c
+  ret void
+)");
+  EXPECT_EQ(skeleton.blocks[0].traffic.count(0), 1u);
+  EXPECT_EQ(skeleton.blocks[0].traffic.count(-1), 0u);
 }
 
 TEST(KernelWorkTest, LoadedNumbersAreRarelyEqual) {

@@ -192,7 +192,8 @@ struct ProgramWork {
 
   /// The part of `programs` that has work. If branches were guessed, some programs may return at
   /// once, such as those for rows that a list does not have. All of them together store no more
-  /// than the arrays of `arrayBytes` (by argument) have.
+  /// than the arrays of `arrayBytes` (by argument) have. The array with the largest part counts,
+  /// for several warps may store the same numbers to another one.
   double getActivePart(double programs, llvm::ArrayRef<int64_t> arrayBytes) const;
 };
 

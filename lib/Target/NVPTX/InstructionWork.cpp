@@ -33,6 +33,9 @@ int WorkOfInstructions::findBase(const Value *address) const {
       address = cast->getOperand(0);
     else if (auto *sum = dyn_cast<BinaryOperator>(address); sum && sum->getType()->isIntegerTy(64))
       address = sum->getOperand(0); // of an address as an integer and an offset
+    else if (auto *call = dyn_cast<CallInst>(address);
+             call && call->getIntrinsicID() == Intrinsic::nvvm_shfl_sync_idx_i32)
+      address = call->getArgOperand(1); // half of an address that another lane has computed
     else
       return -1;
   }
