@@ -185,13 +185,13 @@ tile.func private @nibbles(%p: !tile.ptr<i8>, %n: index, %x: tensor<2x256xi8>) {
 // TILES-LABEL: tile.func @in_tiles(
 // TILES: scf.for
 // TILES-NOT: strips.group
-// TILES:   vector.interleave
+// TILES:   vector.shuffle {{.*}}[0, 16, 1, 17
 // TILES:   llvm.x86.tileloadd64
 // TILES:   llvm.intr.prefetch
 // TILES:   llvm.x86.tileloadd64
 // TILES:   llvm.x86.tdpbssd
 // TILES:   llvm.x86.tilestored64
-// TILES: vector.interleave
+// TILES: vector.shuffle {{.*}}[8, 24, 9, 25
 // TILES: arith.addi {{.*}} : vector<16xi32>
 tile.func @in_tiles(%p: !tile.ptr<i8>, %ld: i32) {
   %c0 = arith.constant 0 : index

@@ -69,6 +69,26 @@ protected:
     return rows.front();
   }
 
+  /// The same in vectors of the rows' length. Each round is two permutations for two vectors, whose
+  /// operands are no more than two: long vectors are taken apart into many more.
+  llvm::SmallVector<mlir::Value> riffle(llvm::SmallVector<mlir::Value> rows) {
+    int64_t length = mlir::cast<mlir::VectorType>(rows.front().getType()).getNumElements();
+    auto half = [&](mlir::Value x, mlir::Value y, int64_t begin) -> mlir::Value {
+      llvm::SmallVector<int64_t> order;
+      for (int64_t i = begin; i < begin + length / 2; ++i)
+        order.append({i, i + length});
+      return mlir::vector::ShuffleOp::create(b, loc, x, y, order);
+    };
+    for (size_t round = 1; round < rows.size(); round *= 2) {
+      llvm::SmallVector<mlir::Value> next;
+      for (size_t i = 0, count = rows.size() / 2; i < count; ++i)
+        for (int64_t begin : {int64_t(0), length / 2})
+          next.push_back(half(rows[i], rows[i + count], begin));
+      rows = std::move(next);
+    }
+    return rows;
+  }
+
   /// A buffer in the scratch arena, which begins at `offset`; that moves behind it, to a cache
   /// line.
   mlir::Value reserve(llvm::ArrayRef<int64_t> shape, mlir::Type element, int64_t &offset) {

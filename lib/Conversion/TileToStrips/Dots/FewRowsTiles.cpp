@@ -225,6 +225,11 @@ private:
     auto source = cast<MemRefType>(dot.getA().getType()).getElementType();
     auto loaded = VectorType::get(kWords * steps, source);
     auto words = VectorType::get(kWords, b.getI32Type());
+    // A vector has several rows of the packed words.
+    Value flat = strips::ScratchOp::create(
+        b, loc,
+        MemRefType::get({cast<MemRefType>(packed.getType()).getNumElements()}, b.getI32Type()),
+        packed.getDefiningOp<strips::ScratchOp>().getOffset());
     forEach(0, bytes / kWordBytes, kWords, [&](Value word) {
       SmallVector<Value> rows;
       for (int64_t row = 0; row < M; ++row) {
@@ -232,13 +237,8 @@ private:
                                                 ValueRange{index(row), times(word, steps)});
         rows.push_back(vector::BitCastOp::create(b, loc, words, elements));
       }
-      Value all = interleave(rows);
-      auto type = VectorType::get(M, b.getI32Type());
-      for (int64_t i = 0; i < kWords; ++i) {
-        auto order = llvm::to_vector(llvm::seq(i * M, (i + 1) * M));
-        Value part = vector::ShuffleOp::create(b, loc, type, all, all, order);
-        vector::StoreOp::create(b, loc, part, packed, ValueRange{add(word, i), index(0)});
-      }
+      for (auto [i, part] : llvm::enumerate(riffle(std::move(rows))))
+        vector::StoreOp::create(b, loc, part, flat, add(times(word, M), i * kWords));
     });
   }
 
@@ -258,10 +258,8 @@ private:
       for (int64_t i = 0; i < kRows; ++i)
         columns.push_back(
             vector::LoadOp::create(b, loc, type, sums, ValueRange{add(column, i), index(0)}));
-      Value all = interleave(columns);
-      for (int64_t row = 0; row < M; ++row) {
-        auto order = llvm::to_vector(llvm::seq(row * kRows, (row + 1) * kRows));
-        Value added = vector::ShuffleOp::create(b, loc, type, all, all, order);
+      SmallVector<Value> rows = riffle(std::move(columns));
+      for (auto [row, added] : llvm::enumerate(ArrayRef(rows).take_front(M))) {
         SmallVector<Value> place{index(row), column};
         Value old = vector::LoadOp::create(b, loc, type, dot.getAcc(), place);
         vector::StoreOp::create(b, loc, sum(old, added), dot.getAcc(), place);
