@@ -446,11 +446,12 @@ def reduce_or(input: tensor, axis: Optional[int], keep_dims: bool = False) -> te
 def _first_maximum(
     value1: tensor, index1: tensor, value2: tensor, index2: tensor
 ) -> tuple[tensor, tensor]:
-    # A NaN loses against any number, and of two equal values the first wins.
-    number = (value1 == value1) & (value2 != value2)
-    tie = (value1 == value2) | ((value1 != value1) & (value2 != value2))
-    take1 = (value1 > value2) | number | (tie & (index1 < index2))
-    return math.where(take1, value1, value2), math.where(take1, index1, index2)
+    # A NaN loses against any number, and of two equal values the first wins. As a CPU goes along a
+    # row, it knows which index is lower. Then take2 is `better`: a comparison under a mask.
+    better = (value2 == value2) & ~(value1 >= value2)
+    not_worse = (value2 >= value1) | (value1 != value1)
+    take2 = better | (not_worse & (index2 < index1))
+    return math.where(take2, value2, value1), math.where(take2, index2, index1)
 
 
 @library
@@ -465,10 +466,10 @@ def _any_maximum(
 def _first_minimum(
     value1: tensor, index1: tensor, value2: tensor, index2: tensor
 ) -> tuple[tensor, tensor]:
-    number = (value1 == value1) & (value2 != value2)
-    tie = (value1 == value2) | ((value1 != value1) & (value2 != value2))
-    take1 = (value1 < value2) | number | (tie & (index1 < index2))
-    return math.where(take1, value1, value2), math.where(take1, index1, index2)
+    better = (value2 == value2) & ~(value1 <= value2)
+    not_worse = (value2 <= value1) | (value1 != value1)
+    take2 = better | (not_worse & (index2 < index1))
+    return math.where(take2, value2, value1), math.where(take2, index2, index1)
 
 
 @library
@@ -498,8 +499,7 @@ def _indices_along(input: tensor, axis: Any) -> tensor:
 def _first_equal(input: tensor, wanted: tensor, axis: int, keep_dims: bool) -> tensor:
     """The first index along `axis` of an element equal to `wanted`; 0 if there is none.
 
-    For floats, the extreme and then its place take fewer operations than both at once, where each
-    step has to handle NaN. If all are NaN, none is equal to the extreme.
+    If all are NaN, none is equal to the extreme.
     """
     none: constexpr = 0x7FFFFFFF
     index = math.where(input == wanted, _indices_along(input, axis), none)
@@ -508,9 +508,14 @@ def _first_equal(input: tensor, wanted: tensor, axis: int, keep_dims: bool) -> t
 
 
 @constexpr_function
-def _is_long_line(shape: Any) -> bool:
-    """True if a CPU's first-level cache has no room for a line, its copy and the next line."""
-    return len(shape) == 1 and shape[0] > 1024 and not target_info.is_cuda()
+def _goes_once(shape: Any, axis: int) -> bool:
+    """True if a CPU finds the extreme and its place at once, and not one after the other.
+
+    Once takes fewer operations an element, and more to fold the lanes of a short line. Lines along
+    another dimension than the last are in lanes of their own.
+    """
+    is_last = axis % len(shape) == len(shape) - 1
+    return not target_info.is_cuda() and (not is_last or shape[axis] >= 256)
 
 
 @overload
@@ -635,7 +640,7 @@ def argmax(
     input = creation.to_tensor(input)
     if axis is not None and input.dtype.is_floating():
         input = _widened_to_compare(input)
-        if not _is_long_line(input.shape):
+        if not _goes_once(input.shape, axis):
             return _first_equal(input, max(input, axis, keep_dims=True), axis, keep_dims)
     _, index = max(
         input,
@@ -664,7 +669,7 @@ def argmin(
     input = creation.to_tensor(input)
     if axis is not None and input.dtype.is_floating():
         input = _widened_to_compare(input)
-        if not _is_long_line(input.shape):
+        if not _goes_once(input.shape, axis):
             return _first_equal(input, min(input, axis, keep_dims=True), axis, keep_dims)
     _, index = min(
         input,

@@ -110,6 +110,73 @@ tile.func @column_sum() attributes {strips.scratch_bytes = 4608 : i64} {
 
 // -----
 
+// Indices that increase along the axis are not compared in the loop, where those found are lower
+// than those to come. They are compared where lanes are folded, which are in no order.
+
+// CHECK-LABEL: @index_of_maximum
+// CHECK:         scf.for
+// CHECK-NOT:       arith.cmpi
+// CHECK:           scf.yield
+// CHECK:         arith.cmpi slt, {{.*}} : vector<16xi32>
+tile.func @index_of_maximum() attributes {strips.scratch_bytes = 16448 : i64} {
+  %a = strips.scratch 0 : memref<8x512xf32>
+  %b = strips.scratch 16384 : memref<8xi32>
+  strips.group [8, 512] {
+    %x = strips.read %a : memref<8x512xf32> -> tensor<8x512xf32>
+    %k = tile.range 0 to 512 : tensor<512xi32>
+    %k1 = tile.expand_dims %k {axis = 0 : i32} : tensor<512xi32> -> tensor<1x512xi32>
+    %i = tile.broadcast %k1 : tensor<1x512xi32> -> tensor<8x512xi32>
+    %v, %n = tile.reduce (%x, %i) {axis = 1 : i32} : (tensor<8x512xf32>, tensor<8x512xi32>) -> (tensor<8xf32>, tensor<8xi32>) {
+    ^bb0(%l: f32, %li: i32, %r: f32, %ri: i32):
+      %more = arith.cmpf ogt, %l, %r : f32
+      %equal = arith.cmpf oeq, %l, %r : f32
+      %first = arith.cmpi slt, %li, %ri : i32
+      %tie = arith.andi %equal, %first : i1
+      %left = arith.ori %more, %tie : i1
+      %c = arith.select %left, %l, %r : f32
+      %ci = arith.select %left, %li, %ri : i32
+      tile.reduce_return %c, %ci : f32, i32
+    }
+    strips.write %n, %b : tensor<8xi32>, memref<8xi32>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+// A sum of indices may be more than what comes, and indices from memory may decrease.
+
+// CHECK-LABEL: @sum_of_indices
+// CHECK:         scf.for
+// CHECK:           arith.cmpi slt, {{.*}} : vector<16xi32>
+// CHECK:           arith.cmpi slt, {{.*}} : vector<16xi32>
+// CHECK:           scf.yield
+tile.func @sum_of_indices() attributes {strips.scratch_bytes = 16448 : i64} {
+  %a = strips.scratch 0 : memref<8x512xi32>
+  %b = strips.scratch 16384 : memref<8xi32>
+  strips.group [8, 512] {
+    %x = strips.read %a : memref<8x512xi32> -> tensor<8x512xi32>
+    %k = tile.range 0 to 512 : tensor<512xi32>
+    %k1 = tile.expand_dims %k {axis = 0 : i32} : tensor<512xi32> -> tensor<1x512xi32>
+    %i = tile.broadcast %k1 : tensor<1x512xi32> -> tensor<8x512xi32>
+    %v, %n = tile.reduce (%x, %i) {axis = 1 : i32} : (tensor<8x512xi32>, tensor<8x512xi32>) -> (tensor<8xi32>, tensor<8xi32>) {
+    ^bb0(%l: i32, %li: i32, %r: i32, %ri: i32):
+      %less = arith.cmpi slt, %l, %r : i32
+      %before = arith.cmpi slt, %li, %ri : i32
+      %both = arith.andi %less, %before : i1
+      %c = arith.select %both, %l, %r : i32
+      %ci = arith.addi %li, %ri : i32
+      tile.reduce_return %c, %ci : i32, i32
+    }
+    strips.write %n, %b : tensor<8xi32>, memref<8xi32>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
 // Rows chosen by an index tile: one address a row, contiguous loads in it.
 
 // CHECK-LABEL: @rows_by_index

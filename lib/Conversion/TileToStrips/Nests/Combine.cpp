@@ -23,8 +23,55 @@ bool isVectorizableRegion(Region &region) {
   });
 }
 
+/// The answer of a comparison of two arguments whose left one is less than the right one; none if
+/// the operation is no such comparison.
+static std::optional<bool> compareIncreasing(Operation &op, Block &block,
+                                             ArrayRef<unsigned> increasing) {
+  auto compare = dyn_cast<arith::CmpIOp>(op);
+  unsigned operands = block.getNumArguments() / 2;
+  for (unsigned operand : increasing) {
+    if (!compare)
+      return std::nullopt;
+    Value left = block.getArgument(operand), right = block.getArgument(operands + operand);
+    bool isSwapped = compare.getLhs() == right && compare.getRhs() == left;
+    if (!isSwapped && (compare.getLhs() != left || compare.getRhs() != right))
+      continue;
+    switch (compare.getPredicate()) {
+    case arith::CmpIPredicate::slt:
+    case arith::CmpIPredicate::sle:
+      return !isSwapped;
+    case arith::CmpIPredicate::sgt:
+    case arith::CmpIPredicate::sge:
+      return isSwapped;
+    case arith::CmpIPredicate::eq:
+      return false;
+    case arith::CmpIPredicate::ne:
+      return true;
+    default:
+      return std::nullopt;
+    }
+  }
+  return std::nullopt;
+}
+
+bool choosesOperand(Region &region, unsigned operand) {
+  Block &block = region.front();
+  SmallVector<Value> open{block.getTerminator()->getOperand(operand)};
+  while (!open.empty()) {
+    Value value = open.pop_back_val();
+    if (value == block.getArgument(operand) ||
+        value == block.getArgument(block.getNumArguments() / 2 + operand))
+      continue;
+    auto select = value.getDefiningOp<arith::SelectOp>();
+    if (!select)
+      return false;
+    open.append({select.getTrueValue(), select.getFalseValue()});
+  }
+  return true;
+}
+
 SmallVector<Value> buildRegion(OpBuilder &builder, Location loc, Region &region,
-                               ValueRange arguments) {
+                               ValueRange arguments, ArrayRef<unsigned> increasing) {
   Block &block = region.front();
   IRMapping mapping;
   mapping.map(block.getArguments(), arguments);
@@ -36,6 +83,11 @@ SmallVector<Value> buildRegion(OpBuilder &builder, Location loc, Region &region,
     return vector::BroadcastOp::create(builder, loc, type, value);
   };
   for (Operation &op : block.without_terminator()) {
+    if (std::optional<bool> known = compareIncreasing(op, block, increasing)) {
+      Value answer = arith::ConstantIntOp::create(builder, loc, *known, 1);
+      mapping.map(op.getResult(0), widen(answer));
+      continue;
+    }
     if (!vector || isa<arith::ConstantOp>(op)) {
       builder.clone(op, mapping);
       continue;

@@ -14,9 +14,14 @@ namespace tessera {
 bool isVectorizableRegion(mlir::Region &region);
 
 /// Computes a region on `arguments` (scalars, or vectors of one length) in place of its
-/// scalars; returns what its terminator returns.
+/// scalars; returns what its terminator returns. For the operands in `increasing`, the left
+/// argument is known to be less than the right one, as signed integers.
 llvm::SmallVector<mlir::Value> buildRegion(mlir::OpBuilder &builder, mlir::Location loc,
-                                           mlir::Region &region, mlir::ValueRange arguments);
+                                           mlir::Region &region, mlir::ValueRange arguments,
+                                           llvm::ArrayRef<unsigned> increasing = {});
+
+/// True if the region returns the left or the right argument for an operand, and nothing else.
+bool choosesOperand(mlir::Region &region, unsigned operand);
 
 /// The scalar that combines with any x to x, if the region is a single known operation
 /// on one operand; null otherwise.

@@ -194,13 +194,33 @@ void StripNest::storeResults(tile::ReduceOp reduce, ArrayRef<Index> at, ValueRan
   }
 }
 
+/// The operands of a reduction that increase along its axis, and of which it returns one. Indices
+/// are such operands, which are compared only where values tie. In a loop along the axis, what was
+/// found so far has lower indices than what comes.
+SmallVector<unsigned> StripNest::findIncreasing(tile::ReduceOp reduce) {
+  SmallVector<unsigned> found;
+  for (auto [number, operand] : llvm::enumerate(reduce.getOperands())) {
+    if (!getElementTypeOrSelf(operand.getType()).isInteger() ||
+        !choosesOperand(reduce.getCombine(), number))
+      continue;
+    const AccessForm &form = access.getExactForm(operand);
+    if (!form.isAffineAlong(*axis))
+      continue;
+    int64_t stride = form.strides[*axis].getConstant().value_or(0);
+    if (stride > 0 && access.getRanges().isExact(operand, stride, /*isSigned=*/true))
+      found.push_back(number);
+  }
+  return found;
+}
+
 //===----------------------------------------------------------------------===//
 // Loops
 //===----------------------------------------------------------------------===//
 
 /// Emits some strips: first everything that they compute, then what they store, so
 /// that loads do not wait for stores of the same iteration. `accumulators` has those of
-/// one strip after those of the other; if it is empty, it is given the elements.
+/// one strip after those of the other, all of them from earlier along the axis; if it is empty, it
+/// is given the elements.
 void StripNest::emitStrips(ArrayRef<IndexTuple> strips, SmallVectorImpl<Value> &accumulators) {
   SmallVector<PreparedStore> stores;
   SmallVector<Value> elements;
@@ -235,8 +255,8 @@ void StripNest::emitStrips(ArrayRef<IndexTuple> strips, SmallVectorImpl<Value> &
       unsigned n = reduce.getNumOperands();
       SmallVector<Value> arguments(ArrayRef(accumulators).slice(next, n));
       llvm::append_range(arguments, ArrayRef(elements).slice(next, n));
-      SmallVector<Value> combined =
-          buildRegion(emitter.atEnd(), reduce.getLoc(), reduce.getCombine(), arguments);
+      SmallVector<Value> combined = buildRegion(
+          emitter.atEnd(), reduce.getLoc(), reduce.getCombine(), arguments, findIncreasing(reduce));
       llvm::copy(combined, accumulators.begin() + next);
       next += n;
     }

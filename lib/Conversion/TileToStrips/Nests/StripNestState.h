@@ -40,6 +40,7 @@ private:
                                           int64_t width);
   mlir::Value getLineBuffer(unsigned slot, mlir::Type element, int64_t count);
 
+  llvm::SmallVector<unsigned> findIncreasing(tile::ReduceOp reduce);
   bool haveNeutralElements() const;
   llvm::SmallVector<mlir::Value> makeNeutralElements(unsigned copies);
   llvm::SmallVector<mlir::Value> combineCopies(llvm::ArrayRef<mlir::Value> accumulators,
