@@ -146,6 +146,10 @@ def fits() -> list[Fit]:
         x = sqrt(z)
         return mpmath.erf(x) / x - 1 if z > mpf(10) ** -30 else 2 / sqrt(mpmath.pi) - 1
 
+    # log(erfc(x)) is x * rest - x. Errors of it are erfc(x) times as large in erf.
+    log_erfc_rest = removable(lambda x: mpmath.log(mpmath.erfc(x)) / x + 1, 1 - 2 / sqrt(mpmath.pi))
+    erf_weight = removable(lambda x: x * mpmath.erfc(x) / mpmath.erf(x), sqrt(mpmath.pi) / 2)
+
     low, high = sqrt(mpf("0.5")) - 1, sqrt(mpf(2)) - 1
     s_max = (high / (2 + high)) ** 2 * mpf("1.0001")
     one_weight: Function = lambda x: mpf(1)
@@ -160,16 +164,7 @@ def fits() -> list[Fit]:
         Fit("sin32", sin_rest, mpf(0), quarter_pi**2, 2, lambda z: z, True),
         Fit("cos32", cos_rest, mpf(0), quarter_pi**2, 2, lambda z: z * z, True),
         Fit("tanh32", tanh_rest, mpf(0), mpf("0.625") ** 2, 4, lambda z: z, True),
-        Fit("erf32", erf_rest, mpf(0), mpf(1), 6, one_weight, True),
-        Fit(
-            "logErfc32",
-            lambda x: mpmath.log(mpmath.erfc(x)),
-            mpf("0.99"),
-            mpf("4.0"),
-            6,
-            lambda x: mpmath.erfc(x),
-            True,
-        ),
+        Fit("logErfc32", log_erfc_rest, mpf(0), mpf("3.93"), 8, erf_weight, True),
         Fit("exp64", exp_rest, -half_ln2, half_ln2, 9, lambda r: r * r, False),
         Fit("exp2_64", exp2_rest, -mpf("0.5001"), mpf("0.5001"), 10, lambda r: abs(r), False),
         Fit("atanh64", atanh_rest, mpf(0), s_max, 6, lambda z: z, False),

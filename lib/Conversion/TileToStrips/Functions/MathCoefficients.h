@@ -47,16 +47,11 @@ inline constexpr double tanh32[] = {
     0x1.5256dc0000000p-6,  -0x1.76ac260000000p-8,
 };
 
-/// Degree 6, error 2^-29.7.
-inline constexpr double erf32[] = {
-    0x1.06eba80000000p-3, -0x1.81273e0000000p-2,  0x1.ce2d200000000p-4,  -0x1.b7fbb40000000p-6,
-    0x1.5419f20000000p-8, -0x1.a485d00000000p-11, 0x1.4ae4840000000p-14,
-};
-
-/// Degree 6, error 2^-29.8.
+/// Degree 8, error 2^-27.9.
 inline constexpr double logErfc32[] = {
-    -0x1.5cd8b20000000p-12, -0x1.208b1a0000000p+0, -0x1.46b4320000000p-1, -0x1.a67e7e0000000p-4,
-    0x1.6618020000000p-6,   -0x1.82e8800000000p-9, 0x1.87b2fe0000000p-13,
+    -0x1.06eba80000000p-3, -0x1.45f2fa0000000p-1,  -0x1.a4fa5e0000000p-4,
+    0x1.39cdca0000000p-6,  0x1.505aac0000000p-13,  -0x1.b4ff6e0000000p-10,
+    0x1.4bc8be0000000p-11, -0x1.ed694a0000000p-14, 0x1.3693a60000000p-17,
 };
 
 /// Degree 9, error 2^-58.0.

@@ -100,16 +100,32 @@ struct Reduced {
   Value expm1;
 };
 
+/// ln 2 in two parts, the first short enough for n times it to be exact.
+Value subtractHighLn2(MathBuilder &b, Value n, Value x) {
+  return b.mulAdd(n, b.number(-b.pick(0x1.63p-1, 0x1.62e42feep-1)), x);
+}
+Value subtractLowLn2(MathBuilder &b, Value n, Value x) {
+  return b.mulAdd(n, b.number(-b.pick(-0x1.bd0106p-13, 0x1.a39ef35793c76p-33)), x);
+}
+
+/// (exp r - 1 - r) / r^2.
+Value evaluateExpRest(MathBuilder &b, Value r) {
+  return b.isSingle() ? b.polynomial(r, coefficients::exp32) : b.polynomial(r, coefficients::exp64);
+}
+
 Reduced reduceExp(MathBuilder &b, Value x) {
-  // ln 2 in two parts, the first short enough for n times it to be exact.
-  double high = b.pick(0x1.63p-1, 0x1.62e42feep-1);
-  double low = b.pick(-0x1.bd0106p-13, 0x1.a39ef35793c76p-33);
   MathBuilder::Rounded n = b.roundProduct(x, kLog2E);
-  Value r = b.mulAdd(n.number, b.number(-high), x);
-  r = b.mulAdd(n.number, b.number(-low), r);
-  Value rest =
-      b.isSingle() ? b.polynomial(r, coefficients::exp32) : b.polynomial(r, coefficients::exp64);
-  return {n, b.mulAdd(b.mulf(r, r), rest, r)};
+  Value r = subtractLowLn2(b, n.number, subtractHighLn2(b, n.number, x));
+  return {n, b.mulAdd(b.mulf(r, r), evaluateExpRest(b, r), r)};
+}
+
+/// The same for a sum of which `low` is the smaller part: it is not rounded to one number first.
+Reduced reduceExp(MathBuilder &b, Value high, Value low) {
+  MathBuilder::Rounded n = b.roundProduct(b.addf(high, low), kLog2E);
+  high = subtractHighLn2(b, n.number, high);
+  low = subtractLowLn2(b, n.number, low);
+  Value r = b.addf(high, low);
+  return {n, b.addf(high, b.mulAdd(b.mulf(r, r), evaluateExpRest(b, r), low))};
 }
 
 } // namespace
@@ -157,23 +173,28 @@ Value expandTanh(MathBuilder &b, Value x) {
   return b.copySign(b.select(isSmall, b.addf(size, cubic), large), x);
 }
 
+/// 1 - exp(log(erfc)) for all f32: the logarithm divided by x is a polynomial, and the exponential
+/// less 1 keeps its accuracy near 0. So there is one polynomial, and nothing to choose.
+static Value expandErf32(MathBuilder &b, Value x) {
+  Value size = b.clamp(b.absf(x), 0, 3.93); // beyond that it is 1
+  Value rest = b.mulf(size, b.polynomial(size, coefficients::logErfc32));
+  Reduced reduced = reduceExp(b, b.negf(size), rest);
+  Value power = b.powerOfTwo(reduced.n.integer);
+  Value result = b.mulAdd(b.negf(power), reduced.expm1, b.subf(b.number(1), power));
+  return b.copySign(result, x);
+}
+
 Value expandErf(MathBuilder &b, Value x) {
+  if (b.isSingle())
+    return expandErf32(b, x);
   Value size = b.absf(x), square = b.mulf(x, x);
-  Value rest = b.isSingle() ? b.polynomial(square, coefficients::erf32)
-                            : b.polynomial(square, coefficients::erf64);
-  Value small = b.mulAdd(size, rest, size);
+  Value small = b.mulAdd(size, b.polynomial(square, coefficients::erf64), size);
 
   // 1 - erfc; beyond the clamp that is 1.
-  Value complement;
-  if (b.isSingle()) {
-    Value logarithm = b.polynomial(b.clamp(size, 0, 4), coefficients::logErfc32);
-    complement = expandExp(b, logarithm);
-  } else {
-    Value held = b.clamp(size, 0, 6), two = b.number(2);
-    Value u = b.divf(b.subf(held, two), b.addf(held, two));
-    Value gauss = expandExp(b, b.negf(b.mulf(held, held)));
-    complement = b.mulf(gauss, b.polynomial(u, coefficients::erfcScaled64));
-  }
+  Value held = b.clamp(size, 0, 6), two = b.number(2);
+  Value u = b.divf(b.subf(held, two), b.addf(held, two));
+  Value gauss = expandExp(b, b.negf(b.mulf(held, held)));
+  Value complement = b.mulf(gauss, b.polynomial(u, coefficients::erfcScaled64));
   Value large = b.subf(b.number(1), complement);
   Value isSmall = b.compare(CmpFPredicate::OLT, size, b.number(1));
   return b.copySign(b.select(isSmall, small, large), x);
