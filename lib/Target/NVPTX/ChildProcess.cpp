@@ -3,6 +3,10 @@
 // Starts programs by vfork and exec. A fork copies the page tables of the process, which with torch
 // loaded takes longer than most of the programs here. posix_spawn cannot request a signal at the
 // parent's death.
+//
+// This process blocks until there is output. The system wakes a program on the CPU of the process
+// that wrote to it, and keeps it there. If this process often looked for output, it would interrupt
+// the program each time.
 
 #include "tessera/Target/NVPTX/ChildProcess.h"
 
@@ -10,11 +14,13 @@
 
 #include "llvm/ADT/SmallVector.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -28,8 +34,8 @@ extern char **environ;
 
 /// Runs in the child. It shares this process's memory until exec, so it may only make system calls.
 /// Returns only on an error.
-static void becomeProgram(char *const *command, char *const *environment, const char *log,
-                          int folder, pid_t parent, const sigset_t &signals) {
+static void becomeProgram(char *const *command, char *const *environment, int output, int folder,
+                          pid_t parent, const sigset_t &signals) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent)
     return;
@@ -38,8 +44,7 @@ static void becomeProgram(char *const *command, char *const *environment, const 
     return;
   umask(077);
   int input = open("/dev/null", O_RDONLY);
-  int output = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  if (input < 0 || output < 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
+  if (input < 0 || dup2(input, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0)
     return;
   // Python ignores SIGPIPE, and a program would inherit that.
   struct sigaction byDefault = {};
@@ -49,9 +54,23 @@ static void becomeProgram(char *const *command, char *const *environment, const 
   execve(command[0], command, environment);
 }
 
-std::string ChildProcess::start(llvm::ArrayRef<std::string> command, const std::string &log,
+/// Opens a pipe. Neither end is a standard stream, even if this process has closed its own.
+static bool openPipe(int (&ends)[2]) {
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return false;
+  for (int &end : ends)
+    if (end <= STDERR_FILENO) {
+      int low = end;
+      end = fcntl(low, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+      close(low);
+    }
+  return ends[0] >= 0 && ends[1] >= 0 && fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0;
+}
+
+std::string ChildProcess::start(llvm::ArrayRef<std::string> command,
                                 llvm::ArrayRef<std::string> variables, int folder) {
   stop();
+  output.clear();
   llvm::SmallVector<char *> arguments, environment;
   for (const std::string &argument : command)
     arguments.push_back(const_cast<char *>(argument.c_str()));
@@ -69,6 +88,16 @@ std::string ChildProcess::start(llvm::ArrayRef<std::string> command, const std::
       environment.push_back(*known);
   environment.push_back(nullptr);
 
+  int ends[2] = {-1, -1};
+  if (!openPipe(ends)) {
+    std::string reason = strerror(errno);
+    for (int end : ends)
+      if (end >= 0)
+        close(end);
+    return reason;
+  }
+  reader = ends[0];
+
   // No signal handler may run in the child, which shares this process's memory.
   sigset_t all, before;
   sigfillset(&all);
@@ -77,19 +106,54 @@ std::string ChildProcess::start(llvm::ArrayRef<std::string> command, const std::
   volatile int error = 0;
   pid_t child = vfork();
   if (child == 0) {
-    becomeProgram(arguments.data(), environment.data(), log.c_str(), folder, parent, before);
+    becomeProgram(arguments.data(), environment.data(), ends[1], folder, parent, before);
     error = errno;
     _exit(127);
   }
   if (child < 0)
     error = errno;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  close(ends[1]);
   if (child > 0 && error != 0)
     waitpid(child, nullptr, 0);
-  if (error != 0)
+  if (error != 0) {
+    closeReader();
     return strerror(error);
+  }
   pid = child;
   return "";
+}
+
+void ChildProcess::closeReader() {
+  if (reader >= 0)
+    close(reader);
+  reader = -1;
+}
+
+/// Reads what is there. A program that prints without end must not take all memory.
+void ChildProcess::readOutput() {
+  constexpr size_t kMaxOutput = 16 << 20;
+  char part[1 << 12];
+  while (reader >= 0) {
+    ssize_t count = read(reader, part, sizeof(part));
+    if (count > 0) {
+      if (output.size() < kMaxOutput)
+        output.append(part, count);
+    } else if (count == 0 || (errno != EINTR && errno != EAGAIN)) {
+      closeReader();
+    } else if (errno == EAGAIN) {
+      return;
+    }
+  }
+}
+
+void ChildProcess::sleep(std::chrono::microseconds limit) const {
+  // Once the pipe is closed, the program is about to end.
+  if (reader < 0)
+    limit = std::min(limit, std::chrono::microseconds(100));
+  pollfd file = {reader, POLLIN, 0};
+  timespec time = {limit.count() / 1000000, limit.count() % 1000000 * 1000};
+  ppoll(&file, reader < 0 ? 0 : 1, &time, nullptr);
 }
 
 std::optional<int> ChildProcess::poll() {
@@ -97,9 +161,11 @@ std::optional<int> ChildProcess::poll() {
     return -1;
   int status = 0;
   pid_t ended = waitpid(pid, &status, WNOHANG);
+  readOutput();
   if (ended == 0 || (ended < 0 && errno == EINTR))
     return std::nullopt;
   pid = -1;
+  closeReader(); // processes that it has started may still have the other end
   return ended > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
@@ -112,12 +178,12 @@ std::optional<int> ChildProcess::wait(double timeoutSeconds) {
     throwIfCancelled(); // and so it is stopped
     if (taken.count() > timeoutSeconds)
       return std::nullopt;
-    // Longer pauses would cost time: most runs take about 20 ms.
-    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    sleep(std::chrono::milliseconds(5));
   }
 }
 
 void ChildProcess::abandon() {
+  closeReader();
   if (pid < 0)
     return;
   kill(-pid, SIGKILL);
@@ -138,6 +204,7 @@ void ChildProcess::abandon() {
 }
 
 void ChildProcess::stop() {
+  closeReader();
   if (pid < 0)
     return;
   kill(-pid, SIGKILL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Runs ptxas in a private folder, which has its input, its cubin and its log.
+// Runs ptxas in a private folder, which has its input and its cubin.
 //
 // A ptxas that starts early is given the name of a FIFO, and blocks in its `open` until this
 // process writes there. But ptxas opens its input twice, the second time to find its size. So once
@@ -8,7 +8,7 @@
 // receives the same text from there.
 //
 // After its last output, ptxas frees its memory piece by piece, and the system frees the rest. If
-// the log and the cubin are complete, this process does not wait for that.
+// the output and the cubin are complete, this process does not wait for that.
 
 #include "tessera/Target/NVPTX/Ptxas.h"
 
@@ -200,7 +200,7 @@ std::vector<std::string> findEntries(StringRef ptx) {
 }
 
 // The files of a run, in its folder.
-constexpr const char *kSource = "kernel.ptx", *kCubin = "kernel.cubin", *kLog = "log";
+constexpr const char *kSource = "kernel.ptx", *kCubin = "kernel.cubin";
 
 /// One run of ptxas and its files.
 class Run {
@@ -217,14 +217,14 @@ public:
     if (options.maxRegisters)
       command.push_back("-maxrregcount=" + std::to_string(options.maxRegisters));
     append_range(command, options.arguments);
-    std::string error = process.start(command, kLog, getAllocationVariable(), folder.descriptor());
+    std::string error = process.start(command, getAllocationVariable(), folder.descriptor());
     if (!error.empty())
       throwCannotRun(options.path, error);
   }
 
   /// `ptx` is what was assembled.
   PtxasResult getResult(std::optional<int> status, StringRef ptx);
-  /// True if the log and the cubin are complete, for PTX of one function.
+  /// True if the output and the cubin are complete, for PTX of one function.
   bool hasSaidAll() const;
 
   const PtxasOptions &options;
@@ -244,7 +244,7 @@ std::string findSignOfAge(StringRef log) {
 
 PtxasResult Run::getResult(std::optional<int> status, StringRef ptx) {
   PtxasResult result;
-  result.log = folder.read(kLog).value_or("");
+  result.log = process.getOutput().str();
   if (!status)
     throw UserError("E063",
                     "ptxas took longer than " + std::to_string(int(options.timeoutSeconds)) + " s",
@@ -285,8 +285,7 @@ bool isWhole(StringRef cubin) {
 bool hasOneFunction(StringRef ptx) { return ptx.count(".entry ") + ptx.count(".func ") == 1; }
 
 bool Run::hasSaidAll() const {
-  std::string text = folder.read(kLog).value_or("");
-  StringRef said = text;
+  StringRef said = process.getOutput();
   // Some versions end differently; this process then waits for their end.
   return said.consume_back("\n") && said.rsplit('\n').second.contains("Compile time = ") &&
          isWhole(folder.read(kCubin).value_or(""));
@@ -355,14 +354,13 @@ std::string tessera::getPtxasVersion(StringRef path) {
   SmallString<128> program(path);
   sys::fs::make_absolute(program);
   ChildProcess process;
-  std::string error =
-      process.start({std::string(program), "--version"}, kLog, {}, folder.descriptor());
+  std::string error = process.start({std::string(program), "--version"}, {}, folder.descriptor());
   if (!error.empty())
     throwCannotRun(path.str(), error);
   if (process.wait(/*timeoutSeconds=*/30) != 0)
     throw UserError("E063", "'" + path.str() + "' does not print its version",
                     "set TESSERA_PTXAS to the path of ptxas");
-  return findVersion(folder.read(kLog).value_or("")).str();
+  return findVersion(process.getOutput()).str();
 }
 
 std::string tessera::findVersionInCubin(StringRef cubin) { return findVersion(cubin).str(); }
@@ -397,6 +395,8 @@ public:
       return std::nullopt;
     auto end = std::chrono::steady_clock::now() +
                std::chrono::duration<double>(run.options.timeoutSeconds);
+    // ptxas may be about to open the FIFO, but not for long.
+    std::chrono::microseconds pause(100);
     bool written = false, mayLeave = hasOneFunction(ptx);
     std::optional<int> status;
     while (!(status = run.process.poll()) && std::chrono::steady_clock::now() < end) {
@@ -407,7 +407,8 @@ public:
         status = 0;
         break;
       }
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      run.process.sleep(pause);
+      pause = std::min(2 * pause, std::chrono::microseconds(5000));
     }
     // If it fails, run it again on a plain file, for its messages.
     if (status && *status != 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import resource
 import re
 import signal
 import subprocess
@@ -135,6 +136,22 @@ def test_an_old_ptxas(tmp_path, line):
     assert error.value.id == "E063" and error.value.message.endswith(line)
     assert error.value.message.startswith(f"'{program}' is too old for this GPU or this PTX")
     assert "newer CUDA toolkit" in error.value.fix
+
+
+def test_waiting_for_ptxas_takes_no_turns(tmp_path):
+    # More output than a pipe holds. The system may keep both processes on one CPU.
+    program = tmp_path / "ptxas"
+    program.write_text(
+        "#!/bin/sh\ncase $1 in --version) echo release 13.3;; *) head -c 300000 /dev/zero | "
+        "tr '\\0' '\\n'; sleep 0.5; echo the end; exit 1;; esac\n"
+    )
+    program.chmod(0o755)
+    with settings.override(ptxas=str(program)):
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+        with pytest.raises(tessera.InternalError, match="the end"):
+            slow_to_compile.warmup(tl.float32, 2, 64, target="sm_90a")
+        turns = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before
+    assert turns < 1500, turns  # looking each 0.1 ms, twice for 0.5 s, would take thousands
 
 
 def test_ctrl_c_ends_ptxas(slow_ptxas):

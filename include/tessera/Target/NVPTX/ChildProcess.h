@@ -11,6 +11,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <chrono>
 #include <optional>
 #include <string>
 
@@ -19,30 +20,39 @@ namespace tessera {
 class ChildProcess {
 public:
   ChildProcess() = default;
-  ChildProcess(ChildProcess &&other) : pid(other.pid) { other.pid = -1; }
-  ChildProcess &operator=(ChildProcess &&) = delete;
+  ChildProcess(const ChildProcess &) = delete;
   /// Ends the program if it still runs.
   ~ChildProcess() { stop(); }
 
-  /// Starts `command`, whose first element is a path, with an empty standard input, and with its
-  /// output in the file `log`. `variables` ("NAME=value") override those of this process. The
-  /// program runs in the open directory `folder`, unless that is negative, and creates files for
-  /// this user only. If the calling thread ends first, the system ends the program. A Ctrl-C at the
-  /// terminal does not reach it. Returns an error text, or an empty string.
-  std::string start(llvm::ArrayRef<std::string> command, const std::string &log,
-                    llvm::ArrayRef<std::string> variables = {}, int folder = -1);
+  /// Starts `command`, whose first element is a path, with an empty standard input. `variables`
+  /// ("NAME=value") override those of this process. The program runs in the open directory
+  /// `folder`, unless that is negative, and creates files for this user only. If the calling thread
+  /// ends first, the system ends the program. A Ctrl-C at the terminal does not reach it. Returns
+  /// an error text, or an empty string.
+  std::string start(llvm::ArrayRef<std::string> command, llvm::ArrayRef<std::string> variables = {},
+                    int folder = -1);
 
-  /// The exit status if the program has ended, or -1 if a signal ended it.
+  /// Reads what the program has printed. Returns its exit status if it has ended, or -1 if a signal
+  /// ended it.
   std::optional<int> poll();
+  /// Sleeps until the program prints or ends, but no longer than `limit`.
+  void sleep(std::chrono::microseconds limit) const;
   /// Waits for the program's end, and returns the same; nothing after the timeout.
   std::optional<int> wait(double timeoutSeconds);
+  /// The text that `poll` and `wait` have read, from both standard streams in order.
+  llvm::StringRef getOutput() const { return output; }
   /// Ends the program and all processes that it has started.
   void stop();
   /// Ends it, but does not wait until the system has freed its memory, which may take long.
   void abandon();
 
 private:
+  void readOutput();
+  void closeReader();
+
   int pid = -1;
+  int reader = -1; ///< of the pipe with the program's output, until it is closed
+  std::string output;
 };
 
 } // namespace tessera
