@@ -165,3 +165,46 @@ tile.func private @beside_a_ring(%x: tensor<128x128xf32, #rows>, %y: tensor<128x
   tile.return
 }
 }
+
+// -----
+
+// Two buffers from before a loop do not fit beside one of its iterations. The one that threads read
+// in one place moves there, with its view. The other one is read behind the loop, too.
+#rows = #tilegpu.layout<128x128, reg = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = [[32, 0], [64, 0]]>
+#shared = #tilegpu.layout<128x128, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]]>
+#turned = #tilegpu.layout<128x128, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0], [0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64]]>
+!buffer = !tilegpu.memdesc<128x128xf32, #shared>
+!view = !tilegpu.memdesc<128x128xf32, #turned>
+// CHECK: module attributes {{{.*}}tilegpu.shared_bytes = 131072 : i32
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
+// CHECK-LABEL: tile.func private @filled_in_the_loop
+tile.func private @filled_in_the_loop(%x: tensor<128x128xf32, #rows>, %n: i32) -> tensor<128x128xf32, #rows> attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  // CHECK: %[[READ_BEHIND:.+]] = tilegpu.local_alloc %{{.+}} {tilegpu.shared_offset = 0 : i32}
+  %behind = tilegpu.local_alloc %x : (tensor<128x128xf32, #rows>) -> !buffer
+  // CHECK-NOT: local_alloc
+  %within = tilegpu.local_alloc %x : (tensor<128x128xf32, #rows>) -> !buffer
+  %view = tilegpu.memdesc_trans %within {order = array<i32: 1, 0>} : !buffer -> !view
+  // CHECK: scf.for
+  %sum = scf.for %i = %c0 to %n step %c1 iter_args(%carried = %x) -> (tensor<128x128xf32, #rows>) : i32 {
+    // CHECK: local_load %[[READ_BEHIND]]
+    %a = tilegpu.local_load %behind : !buffer -> tensor<128x128xf32, #rows>
+    %b = arith.addf %carried, %a : tensor<128x128xf32, #rows>
+    // CHECK: tilegpu.local_alloc %{{.+}} {tilegpu.shared_offset = 65536 : i32}
+    %own = tilegpu.local_alloc %b : (tensor<128x128xf32, #rows>) -> !buffer
+    %c = tilegpu.local_load %own : !buffer -> tensor<128x128xf32, #rows>
+    // CHECK: %[[FILLED:.+]] = tilegpu.local_alloc %{{.+}} {tilegpu.shared_offset = 65536 : i32}
+    // CHECK-NEXT: %[[VIEW:.+]] = tilegpu.memdesc_trans %[[FILLED]]
+    // CHECK-NEXT: local_load %[[VIEW]]
+    %d = tilegpu.local_load %view : !view -> tensor<128x128xf32, #rows>
+    %e = tilegpu.local_load %within : !buffer -> tensor<128x128xf32, #rows>
+    %f = arith.addf %c, %d : tensor<128x128xf32, #rows>
+    %g = arith.addf %f, %e : tensor<128x128xf32, #rows>
+    scf.yield %g : tensor<128x128xf32, #rows>
+  }
+  %last = tilegpu.local_load %behind : !buffer -> tensor<128x128xf32, #rows>
+  %result = arith.addf %sum, %last : tensor<128x128xf32, #rows>
+  tile.return %result : tensor<128x128xf32, #rows>
+}
+}
