@@ -26,7 +26,7 @@ using namespace tessera;
 namespace {
 
 /// A bit of the lane's or warp's number that decides which register is meant.
-struct Choice {
+struct RegisterBit {
   Value isSet;
   uint64_t registers;
 };
@@ -35,8 +35,8 @@ unsigned at(HwDim dim) { return static_cast<unsigned>(dim); }
 
 } // namespace
 
-static SmallVector<Choice> getChoices(ThreadBuilder &thread, const PullMap &map) {
-  SmallVector<Choice> choices;
+static SmallVector<RegisterBit> getChoices(ThreadBuilder &thread, const PullMap &map) {
+  SmallVector<RegisterBit> choices;
   for (HwDim dim : {HwDim::Lane, HwDim::Warp, HwDim::Block})
     for (auto [bit, column] : llvm::enumerate(map.columns[at(dim)]))
       if (uint64_t registers = column[at(HwDim::Reg)]) {
@@ -125,7 +125,7 @@ SmallVector<Value> tessera::emitConversion(ThreadBuilder &thread, ValueRange reg
   size_t perRepeat = size_t(1) << source.columns(HwDim::Reg).size();
   size_t repeats = registers.size() / perRepeat;
   size_t results = size_t(1) << destination.columns(HwDim::Reg).size();
-  SmallVector<Choice> choices = getChoices(thread, map);
+  SmallVector<RegisterBit> choices = getChoices(thread, map);
 
   // The lane to take from, but for the part that depends on the register.
   bool shuffles = conversion.kind == ConversionKind::Warp;
