@@ -5,6 +5,7 @@
 #include "llvm/ADT/SmallSet.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/IntrinsicInst.h"
@@ -304,10 +305,8 @@ void WorkOfInstructions::addPTX(StringRef text, const CallInst &call, Instructio
       // A warp issues a quarter of it. Operands in shared memory are read once.
       double cycles = double(m * n * k) / double(mma->rate);
       int64_t bits = getBits(getElement(name));
-      unsigned descriptors = 0;
-      for (const Use &use : call.args())
-        descriptors += use->getType()->isIntegerTy(64);
-      double bytes = double((descriptors > 1 ? m : 0) + n) * double(k * bits) / 8;
+      bool isAInMemory = !text.split('}').second.contains('{');
+      double bytes = double((isAInMemory ? m : 0) + n) * double(k * bits) / 8;
       work.issue(2);
       work.use[Resource::Tensor] += cycles / GPUMachine::kWarpsOfWarpgroup;
       work.use[Resource::Shared] +=
@@ -414,12 +413,15 @@ void WorkOfInstructions::addAssembly(const CallInst &call, InstructionWork &work
   SmallVector<StringRef> lines;
   text.split(lines, ';');
   double latency = 0;
+  StringMap<double> dots; // by the name of an accumulator's first word
   for (StringRef line : lines) {
     line = line.trim(" \t\n{}");
     while (line.contains(':') && !line.contains("::"))
       line = line.split(':').second.trim(" \t\n{}");
     work.latency = rates.latencies.arithmetic;
     addPTX(line, call, work);
+    if (line.starts_with("wgmma.mma_async"))
+      work.latency = dots[line.split('{').second.split(',').first] += work.latency;
     if (!line.empty())
       latency = std::max(latency, work.latency);
   }

@@ -69,12 +69,12 @@ tile.func private @mma_f64(%a: tensor<16x4xf64, #a64>, %b: tensor<4x8xf64, #b64>
 }
 
 // Both operands in memory: two steps along K, 32 bytes (2 units) apart. The accumulators come in
-// at the fence, and out at the wait.
+// at the fence, and out at the wait. They are not in registers of the second step's operands.
 // CHECK-LABEL: llvm.func internal @wgmma(
-// CHECK: %[[F:.+]] = llvm.inline_asm has_side_effects asm_dialect = att "wgmma.fence.sync.aligned;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7"
-// CHECK: %[[F0:.+]] = llvm.extractvalue %[[F]][0]
-// CHECK: %[[P:.+]] = llvm.inline_asm has_side_effects asm_dialect = att "wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {$0, $1, $2, $3, $4, $5, $6, $7}, $16, $17, $18, 1, 1, 0, 0;", "=f,=f,=f,=f,=f,=f,=f,=f,0,1,2,3,4,5,6,7,l,l,b" %[[F0]],
-// CHECK: llvm.inline_asm has_side_effects asm_dialect = att "wgmma.mma_async
+// CHECK: llvm.inline_asm has_side_effects asm_dialect = att "wgmma.fence.sync.aligned;
+// CHECK-SAME: {{^}}\0Awgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {$0, $1, $2, $3, $4, $5, $6, $7}, $16, $17, $18, 1, 1, 0, 0;
+// CHECK-SAME: {{^}}\0Awgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {$0, $1, $2, $3, $4, $5, $6, $7}, $19, $20, $18, 1, 1, 0, 0;",
+// CHECK-SAME: {{^}} "=&f,=&f,=&f,=&f,=&f,=&f,=&f,=&f,0,1,2,3,4,5,6,7,l,l,b,l,l" %arg0, %arg1,
 // CHECK: nvvm.wgmma.commit.group.sync.aligned
 // CHECK: llvm.inline_asm has_side_effects asm_dialect = att "wgmma.wait_group.sync.aligned 0;"
 tile.func private @wgmma(%c: tensor<64x16xf32, #accumulator>) -> tensor<64x16xf32, #accumulator> attributes {noinline} {
@@ -87,9 +87,10 @@ tile.func private @wgmma(%c: tensor<64x16xf32, #accumulator>) -> tensor<64x16xf3
 // The first operand in registers, the second with N in rows; begun and not waited for.
 // Accumulators of zero are not read.
 // CHECK-LABEL: llvm.func internal @wgmma_registers(
-// CHECK: "wgmma.fence.sync.aligned;", "=r,=r,=r,=r,=r,=r,=r,=r,0,1,2,3,4,5,6,7"
-// CHECK: "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, {$16, $17, $18, $19}, $20, $21, 1, 1, 1;"
-// CHECK: "wgmma.mma_async
+// CHECK: "wgmma.fence.sync.aligned;
+// CHECK-SAME: {{^}}\0Awgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, {$16, $17, $18, $19}, $20, $21, 1, 1, 1;
+// CHECK-SAME: {{^}}\0Awgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16 {$0, $1, $2, $3, $4, $5, $6, $7}, {$22, $23, $24, $25}, $26, $27, 1, 1, 1;",
+// CHECK-SAME: ,7,r,r,r,r,l,b,r,r,r,r,l,b" %[[NONE:[0-9]+]], %[[NONE]],
 // CHECK: nvvm.wgmma.commit.group.sync.aligned
 // CHECK-NOT: wgmma.wait_group
 // CHECK: llvm.return
@@ -105,10 +106,11 @@ tile.func private @wgmma_registers(%a: tensor<64x32xbf16, #ra>) -> tensor<64x16x
 // CHECK-LABEL: llvm.func internal @wgmma_tf32x3(
 // CHECK: %[[T:.+]] = llvm.mlir.constant(true) : i1
 // CHECK: %[[F:.+]] = llvm.mlir.constant(false) : i1
-// CHECK: "wgmma.fence.sync.aligned;", "=r,
-// CHECK: "wgmma.mma_async.sync.aligned.m64n16k8.f32.tf32.tf32 {{.*}}, %[[F]]
-// CHECK-COUNT-11: "wgmma.mma_async.sync.aligned.m64n16k8.f32.tf32.tf32 {{.*}}, %[[T]]
+// CHECK: "wgmma.fence.sync.aligned;
+// CHECK-SAME: {{^}}\0Awgmma.mma_async.sync.aligned.m64n16k8.f32.tf32.tf32 {{{[^{]*}}}, {$16, $17, $18, $19}, $20, $21, 1, 1;
+// CHECK-COUNT-11: {{\\0Awgmma.mma_async.sync.aligned.m64n16k8.f32.tf32.tf32 [^;]*, \$27, 1, 1;}}
 // CHECK-NOT: wgmma.mma_async
+// CHECK-SAME: ,7,r,r,r,r,l,b,r,r,r,r,l,b,{{.*}} %[[F]], {{.*}} %[[T]], {{.*}} :
 // CHECK: nvvm.wgmma.commit.group.sync.aligned
 // CHECK: "wgmma.wait_group.sync.aligned 0;"
 // CHECK-COUNT-8: llvm.fadd
@@ -120,10 +122,10 @@ tile.func private @wgmma_tf32x3(%a: tensor<64x32xf32, #ra32>, %c: tensor<64x16xf
 
 // 128 rows of a group are summed 64 after another, so that fewer registers hold accumulators.
 // CHECK-LABEL: llvm.func internal @wgmma_bf16x3_rows(
-// CHECK-COUNT-6: "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16
+// CHECK-COUNT-6: \0Awgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16
 // CHECK: "wgmma.wait_group.sync.aligned 0;"
 // CHECK: llvm.fadd
-// CHECK-COUNT-6: "wgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16
+// CHECK-COUNT-6: \0Awgmma.mma_async.sync.aligned.m64n16k16.f32.bf16.bf16
 // CHECK: "wgmma.wait_group.sync.aligned 0;"
 tile.func private @wgmma_bf16x3_rows(%a: tensor<128x32xf32, #rab>, %c: tensor<128x16xf32, #sum128>) -> tensor<128x16xf32, #sum128> attributes {noinline} {
   %b = tilegpu.local_alloc {tilegpu.shared_offset = 4096 : i32} : () -> !tilegpu.memdesc<32x16xbf16, #sb, slots = 2>
@@ -140,9 +142,10 @@ tile.func private @mma_f16(%a: tensor<16x16xf16, #a>, %b: tensor<16x8xf16, #b>, 
 }
 
 // CHECK-LABEL: llvm.func internal @wgmma_f16(
-// CHECK: "wgmma.fence.sync.aligned;", "=r,=r,=r,=r,0,1,2,3"
-// CHECK-COUNT-2: "wgmma.mma_async.sync.aligned.m64n16k16.f16.f16.f16 {$0, $1, $2, $3}, $8, $9, $10, 1, 1, 0, 0;"
-// CHECK-NOT: wgmma.mma_async
+// CHECK: "wgmma.fence.sync.aligned;
+// CHECK-SAME: {{^}}\0Awgmma.mma_async.sync.aligned.m64n16k16.f16.f16.f16 {$0, $1, $2, $3}, $8, $9, $10, 1, 1, 0, 0;
+// CHECK-SAME: {{^}}\0Awgmma.mma_async.sync.aligned.m64n16k16.f16.f16.f16 {$0, $1, $2, $3}, $11, $12, $10, 1, 1, 0, 0;",
+// CHECK-SAME: {{^}} "=&r,=&r,=&r,=&r,0,1,2,3,
 // CHECK: nvvm.wgmma.commit.group.sync.aligned
 // CHECK: "wgmma.wait_group.sync.aligned 0;", "=r,=r,=r,=r,0,1,2,3"
 tile.func private @wgmma_f16(%c: tensor<64x16xf16, #accumulator>) -> tensor<64x16xf16, #accumulator> attributes {noinline} {
@@ -155,16 +158,16 @@ tile.func private @wgmma_f16(%c: tensor<64x16xf16, #accumulator>) -> tensor<64x1
 // At most 64 products of 8-bit floats are summed by the tensor cores themselves: two steps
 // of 32 from 0, which are waited for and added to the rest, then two more.
 // CHECK-LABEL: llvm.func internal @wgmma_imprecise(
-// CHECK: "wgmma.fence.sync.aligned;"
-// CHECK-COUNT-2: "wgmma.mma_async.sync.aligned.m64n16k32.f32.e4m3.e5m2
+// CHECK: "wgmma.fence.sync.aligned;
+// CHECK-COUNT-2: \0Awgmma.mma_async.sync.aligned.m64n16k32.f32.e4m3.e5m2
 // CHECK-NOT: wgmma.mma_async
 // CHECK: nvvm.wgmma.commit.group.sync.aligned
 // CHECK: %[[PART:.+]] = llvm.inline_asm {{.*}}"wgmma.wait_group.sync.aligned 0;"
 // CHECK: %[[P0:.+]] = llvm.extractvalue %[[PART]][0]
 // CHECK: %[[T0:.+]] = llvm.fadd %{{.+}}, %[[P0]]
 // CHECK-COUNT-7: llvm.fadd
-// CHECK: "wgmma.fence.sync.aligned;"
-// CHECK-COUNT-2: "wgmma.mma_async.sync.aligned.m64n16k32.f32.e4m3.e5m2
+// CHECK: "wgmma.fence.sync.aligned;
+// CHECK-COUNT-2: \0Awgmma.mma_async.sync.aligned.m64n16k32.f32.e4m3.e5m2
 // CHECK: nvvm.wgmma.commit.group.sync.aligned
 // CHECK: "wgmma.wait_group.sync.aligned 0;"
 // CHECK: llvm.fadd %[[T0]],

@@ -250,15 +250,18 @@ public:
     llvm::append_range(operands, accumulator);
     return call(thread, "mma", ValueRange(accumulator).getTypes(), operands);
   }
-  Values emitWarpgroupMMA(ThreadBuilder &thread, const WarpgroupMMA &mma,
-                          ArrayRef<Value> accumulator) const override {
-    SmallVector<Value> operands = {mma.descriptorA, mma.descriptorB, mma.accumulates};
-    llvm::append_range(operands, mma.wordsA);
-    llvm::append_range(operands, accumulator);
-    return call(thread, "warpgroup_mma", ValueRange(accumulator).getTypes(), operands);
-  }
-  void emitWarpgroupFence(ThreadBuilder &thread, ArrayRef<Words> words) const override {
-    tie(thread, "warpgroup_fence", words);
+  void emitWarpgroupMMAs(ThreadBuilder &thread, ArrayRef<WarpgroupMMA> mmas,
+                         Words accumulators) const override {
+    for (const WarpgroupMMA &mma : mmas) {
+      SmallVector<Value> words =
+          llvm::map_to_vector(mma.numbers, [&](int64_t number) { return accumulators[number]; });
+      SmallVector<Value> operands = {mma.descriptorA, mma.descriptorB, mma.accumulates};
+      llvm::append_range(operands, mma.wordsA);
+      llvm::append_range(operands, words);
+      Values results = call(thread, "warpgroup_mma", ValueRange(words).getTypes(), operands);
+      for (auto [number, result] : llvm::zip_equal(mma.numbers, results))
+        accumulators[number] = result;
+    }
   }
   void emitWarpgroupCommit(ThreadBuilder &thread) const override {
     call(thread, "warpgroup_commit");

@@ -77,14 +77,15 @@ struct WarpMMA {
 };
 
 /// A warpgroup's matrix multiply-accumulate. B is in shared memory, and so is A if `descriptorA` is
-/// given.
+/// given. The accumulator is some of a list of words.
 struct WarpgroupMMA {
   mlir::Type elementA, elementB, accumulator;
   int64_t n, k;
   bool isKMajorA = true, isKMajorB = true; ///< of 16-bit elements, in memory
   mlir::Value descriptorA, descriptorB;
   llvm::SmallVector<mlir::Value> wordsA;
-  mlir::Value accumulates; ///< i1; if not, the accumulator is overwritten
+  llvm::SmallVector<int64_t> numbers; ///< of the accumulator's words in the list
+  mlir::Value accumulates;            ///< i1; if not, the accumulator is overwritten
 };
 
 /// Instructions that not every GPU has. A vendor's class of hooks has those of its GPUs as base
@@ -199,14 +200,14 @@ class WarpgroupHooks : public CapabilityHooks {
 public:
   /// Sets the number of registers of the warpgroup's threads from here on.
   virtual void emitSetRegisters(ThreadBuilder &thread, unsigned registers, bool areMore) const = 0;
-  /// Asynchronous: the results may only be used after a wait that they are operands of.
-  virtual Values emitWarpgroupMMA(ThreadBuilder &thread, const WarpgroupMMA &mma,
-                                  ArrayRef<Value> accumulator) const = 0;
-  /// Fence: makes registers available to the next instructions. Wait: ends all but the last
-  /// `pending` groups. No use of the words may move across either.
   using Words = llvm::MutableArrayRef<Value>;
-  virtual void emitWarpgroupFence(ThreadBuilder &thread, ArrayRef<Words> words) const = 0;
+  /// Multiplies in this order, once all operands are in their registers, and replaces the words of
+  /// `accumulators` by the results. Asynchronous: the results may only be used after a wait that
+  /// they are operands of.
+  virtual void emitWarpgroupMMAs(ThreadBuilder &thread, ArrayRef<WarpgroupMMA> mmas,
+                                 Words accumulators) const = 0;
   virtual void emitWarpgroupCommit(ThreadBuilder &thread) const = 0;
+  /// Ends all but the last `pending` groups. No use of the words may move across it.
   virtual void emitWarpgroupWait(ThreadBuilder &thread, unsigned pending,
                                  ArrayRef<Words> words) const = 0;
 

@@ -6,6 +6,7 @@
 #include "InlinePTX.h"
 #include "NVIDIAHooks.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -79,42 +80,28 @@ SmallVector<Value> NVIDIAHooks::emitWarpMMA(ThreadBuilder &thread, const WarpMMA
 // wgmma
 //===----------------------------------------------------------------------===//
 
-/// wgmma is asynchronous, which LLVM does not model: the accumulator must be in its registers when
-/// the instruction is issued, and may be read only after the wait. So fence and wait have all
-/// affected words as tied operands and results, and no use can move across.
-static void tie(ThreadBuilder &thread, StringRef text, ArrayRef<MutableArrayRef<Value>> words) {
-  InlinePTX instruction(thread);
-  for (MutableArrayRef<Value> list : words)
-    for (Value word : list)
-      instruction.addResult(word);
-  SmallVector<Value> results = instruction.emit(text);
-  size_t next = 0;
-  for (MutableArrayRef<Value> list : words)
-    for (Value &word : list)
-      word = results[next++];
-}
+// wgmma is asynchronous, which LLVM does not model: the operands must be in their registers when
+// the instruction is issued, and the accumulator may be read only after the wait. So the wait has
+// all affected words as tied operands and results, and no use can move across. The fence and the
+// instructions of a dot are one text of assembly. LLVM takes long for a text that has an
+// accumulator as operands and results, which may be 128 registers.
 
-SmallVector<Value> NVIDIAHooks::emitWarpgroupMMA(ThreadBuilder &thread, const WarpgroupMMA &mma,
-                                                 ArrayRef<Value> accumulator) const {
-  InlinePTX instruction(thread);
-  SmallVector<std::string> names;
-  for (Value word : accumulator)
-    names.push_back(instruction.addResult(word));
+/// PTX of one instruction. `words` has the names of its accumulator's words by their numbers,
+/// `name` gives those of other operands.
+static std::string printWarpgroupMMA(const WarpgroupMMA &mma,
+                                     const llvm::MapVector<int64_t, std::string> &words,
+                                     llvm::function_ref<std::string(Value)> name) {
+  auto list = [](auto &&range, auto print) {
+    return "{" + llvm::join(llvm::map_range(range, print), ", ") + "}";
+  };
   std::string text =
       "wgmma.mma_async.sync.aligned.m64n" + std::to_string(mma.n) + "k" + std::to_string(mma.k);
   text += mma.accumulator.isF16() ? ".f16" : mma.accumulator.isF32() ? ".f32" : ".s32";
   text += "." + getElementName(mma.elementA).str() + "." + getElementName(mma.elementB).str();
-  text += " {" + llvm::join(names, ", ") + "}, ";
-  if (mma.descriptorA) {
-    text += instruction.addOperand(mma.descriptorA);
-  } else {
-    SmallVector<std::string> words;
-    for (Value word : mma.wordsA)
-      words.push_back(instruction.addOperand(word));
-    text += "{" + llvm::join(words, ", ") + "}";
-  }
-  text += ", " + instruction.addOperand(mma.descriptorB);
-  text += ", " + instruction.addOperand(mma.accumulates);
+  text += " " + list(mma.numbers, [&](int64_t number) { return words.lookup(number); }) + ", ";
+  text += mma.descriptorA ? name(mma.descriptorA) : list(mma.wordsA, name);
+  text += ", " + name(mma.descriptorB);
+  text += ", " + name(mma.accumulates);
   if (!mma.elementA.isInteger(8))
     text += ", 1, 1";
   if (mma.elementA.getIntOrFloatBitWidth() == 16) {
@@ -122,11 +109,30 @@ SmallVector<Value> NVIDIAHooks::emitWarpgroupMMA(ThreadBuilder &thread, const Wa
       text += mma.isKMajorA ? ", 0" : ", 1";
     text += mma.isKMajorB ? ", 0" : ", 1";
   }
-  return instruction.emit(text + ";");
+  return text + ";";
 }
 
-void NVIDIAHooks::emitWarpgroupFence(ThreadBuilder &thread, ArrayRef<Words> words) const {
-  tie(thread, "wgmma.fence.sync.aligned;", words);
+void NVIDIAHooks::emitWarpgroupMMAs(ThreadBuilder &thread, ArrayRef<WarpgroupMMA> mmas,
+                                    Words accumulators) const {
+  InlinePTX assembly(thread);
+  llvm::MapVector<int64_t, std::string> words;
+  for (const WarpgroupMMA &mma : mmas)
+    for (int64_t number : mma.numbers)
+      if (auto [entry, isNew] = words.try_emplace(number); isNew)
+        entry->second = assembly.addResult(accumulators[number]);
+  llvm::DenseMap<Value, std::string> names;
+  auto name = [&](Value value) {
+    auto [entry, isNew] = names.try_emplace(value);
+    if (isNew)
+      entry->second = assembly.addOperand(value);
+    return entry->second;
+  };
+  std::string text = "wgmma.fence.sync.aligned;";
+  for (const WarpgroupMMA &mma : mmas)
+    text += "\n" + printWarpgroupMMA(mma, words, name);
+  SmallVector<Value> results = assembly.emit(text);
+  for (auto [entry, result] : llvm::zip_equal(words, results))
+    accumulators[entry.first] = result;
 }
 
 void NVIDIAHooks::emitWarpgroupCommit(ThreadBuilder &thread) const {
@@ -135,7 +141,16 @@ void NVIDIAHooks::emitWarpgroupCommit(ThreadBuilder &thread) const {
 
 void NVIDIAHooks::emitWarpgroupWait(ThreadBuilder &thread, unsigned pending,
                                     ArrayRef<Words> words) const {
-  tie(thread, "wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";", words);
+  InlinePTX instruction(thread);
+  for (Words list : words)
+    for (Value word : list)
+      instruction.addResult(word);
+  SmallVector<Value> results =
+      instruction.emit("wgmma.wait_group.sync.aligned " + std::to_string(pending) + ";");
+  size_t next = 0;
+  for (Words list : words)
+    for (Value &word : list)
+      word = results[next++];
 }
 
 //===----------------------------------------------------------------------===//

@@ -126,9 +126,11 @@ SmallVector<Value> InlinePTX::emit(StringRef text, Value predicate) {
     std::string name = addOperand(predicate);
     code = "@" + name + " " + code;
   }
+  // A later instruction reads operands after an earlier one has written its results.
+  const char *isWritten = StringRef(text).count(';') > 1 ? "=&" : "=";
   SmallVector<std::string> constraints;
   for (Type type : resultTypes)
-    constraints.push_back("=" + getConstraint(type).str());
+    constraints.push_back(isWritten + getConstraint(type).str());
   for (unsigned result : initialResults)
     constraints.push_back(std::to_string(result));
   for (Value operand : operands)

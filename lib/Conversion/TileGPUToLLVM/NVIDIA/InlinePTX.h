@@ -2,8 +2,8 @@
 //
 // Writes instructions that LLVM and NVVM lack as PTX. These are predicated accesses, accesses with
 // an ordering, a scope or a hint, and some instructions of tensor cores and TMA. There is one
-// instruction per call (a wait is one with a jump back to it). So a reader of the LLVM dialect (the
-// simulator) recognises it by its first words.
+// instruction per call (a wait is one with a jump back to it), or a sequence of them for a dot. A
+// reader of the LLVM dialect (the simulator) recognises each by its first words.
 //
 // The list of instructions is closed. The simulator decodes this very text. So it runs and checks
 // exactly what ptxas gets, operands, modifiers and predicate included. A test of a dialect's
@@ -30,7 +30,8 @@ public:
   std::string addOperand(mlir::Value value);
 
   /// Emits `text` (with a ";") where `predicate` holds, always if that is null. The text
-  /// may be anything with effects on memory.
+  /// may be anything with effects on memory. With several instructions, no result has the register
+  /// of an operand that it is not tied to.
   llvm::SmallVector<mlir::Value> emit(llvm::StringRef text, mlir::Value predicate = {});
 
   /// The constraint letter for values of a type.

@@ -118,9 +118,8 @@ public:
   // ArithmeticHooks.cpp: matrix instructions, functions, conversions.
   Values emitWarpMMA(ThreadBuilder &thread, const WarpMMA &mma, ArrayRef<Value> wordsA,
                      ArrayRef<Value> wordsB, ArrayRef<Value> accumulator) const override;
-  Values emitWarpgroupMMA(ThreadBuilder &thread, const WarpgroupMMA &mma,
-                          ArrayRef<Value> accumulator) const override;
-  void emitWarpgroupFence(ThreadBuilder &thread, ArrayRef<Words> words) const override;
+  void emitWarpgroupMMAs(ThreadBuilder &thread, ArrayRef<WarpgroupMMA> mmas,
+                         Words accumulators) const override;
   void emitWarpgroupCommit(ThreadBuilder &thread) const override;
   void emitWarpgroupWait(ThreadBuilder &thread, unsigned pending,
                          ArrayRef<Words> words) const override;

@@ -334,8 +334,8 @@ private:
   void packA(int64_t row);
   /// The registers of the accumulators of one instruction.
   SmallVector<int64_t> getNumbers(int64_t row, int64_t column);
-  void issue(int64_t row, int64_t column, int64_t k, bool adds,
-             std::pair<unsigned, unsigned> which = {0, 0});
+  WarpgroupMMA getMMA(int64_t row, int64_t column, int64_t k, bool adds,
+                      std::pair<unsigned, unsigned> which = {0, 0});
   /// All MMAs of the steps [first, last), into `accumulators`.
   void multiply(int64_t first, int64_t last, bool adds);
   SmallVector<Value> sumPrecisely(bool isZero);
@@ -465,12 +465,10 @@ SmallVector<int64_t> WarpgroupDot::getNumbers(int64_t row, int64_t column) {
   return numbers;
 }
 
-void WarpgroupDot::issue(int64_t row, int64_t column, int64_t k, bool adds,
-                         std::pair<unsigned, unsigned> which) {
-  SmallVector<int64_t> numbers = getNumbers(row, column);
-  SmallVector<Value> words =
-      llvm::map_to_vector(numbers, [&](int64_t number) { return accumulators[number]; });
+WarpgroupMMA WarpgroupDot::getMMA(int64_t row, int64_t column, int64_t k, bool adds,
+                                  std::pair<unsigned, unsigned> which) {
   WarpgroupMMA mma;
+  mma.numbers = getNumbers(row, column);
   mma.elementA = elementA;
   mma.elementB = elementB;
   mma.accumulator = accumulator;
@@ -488,17 +486,17 @@ void WarpgroupDot::issue(int64_t row, int64_t column, int64_t k, bool adds,
   mma.descriptorB = thread.add(right, which.second * slotBytes >> 4);
   mma.isKMajorB = memoryB->descriptor.isKMajor();
   mma.accumulates = thread.i1(adds);
-  for (auto [number, result] : llvm::zip_equal(
-           numbers, thread.getHooks().getWarpgroup().emitWarpgroupMMA(thread, mma, words)))
-    accumulators[number] = result;
+  return mma;
 }
 
 void WarpgroupDot::multiply(int64_t first, int64_t last, bool adds) {
   SmallVector<SmallVector<int64_t>> blocks = getBlocks(
       layout, [&](ArrayRef<int64_t> at) { return at[0] % 64 == 0 && at[1] % columns == 0; });
+  SmallVector<WarpgroupMMA> mmas;
   for (int64_t k = first; k < last; k += depth)
     for (ArrayRef<int64_t> block : blocks)
-      issue(block[0], block[1], k, adds || k != first);
+      mmas.push_back(getMMA(block[0], block[1], k, adds || k != first));
+  thread.getHooks().getWarpgroup().emitWarpgroupMMAs(thread, mmas, accumulators);
 }
 
 SmallVector<Value> WarpgroupDot::run() {
@@ -520,9 +518,6 @@ SmallVector<Value> WarpgroupDot::run() {
       packA(block[0]);
   if (op.getMaxImpreciseAcc() > 0 && bits == 8 && accumulator.isF32())
     return sumPrecisely(isZero);
-  // Operands in registers must be complete before the first instruction.
-  thread.getHooks().getWarpgroup().emitWarpgroupFence(
-      thread, {isZero ? MutableArrayRef<Value>() : MutableArrayRef<Value>(accumulators), wordsA});
   multiply(0, extentK, /*adds=*/!isZero);
   thread.getHooks().getWarpgroup().emitWarpgroupCommit(thread);
   // Accumulators of f16 are taken apart and packed again, around loops too: they must be there.
@@ -539,7 +534,6 @@ SmallVector<Value> WarpgroupDot::sumPrecisely(bool isZero) {
   Value none = thread.create<LLVM::UndefOp>(accumulators.front().getType());
   for (int64_t k = 0; k < extentK; k += most) {
     llvm::fill(accumulators, none);
-    thread.getHooks().getWarpgroup().emitWarpgroupFence(thread, {wordsA});
     multiply(k, std::min(k + most, extentK), /*adds=*/false);
     thread.getHooks().getWarpgroup().emitWarpgroupCommit(thread);
     thread.getHooks().getWarpgroup().emitWarpgroupWait(thread, 0, {accumulators});
@@ -563,11 +557,11 @@ SmallVector<Value> WarpgroupDot::sumParts(bool isZero) {
       packA(block[0]);
       packed = block[0];
     }
-    thread.getHooks().getWarpgroup().emitWarpgroupFence(thread, {wordsA});
-    bool adds = false;
+    SmallVector<WarpgroupMMA> mmas;
     for (std::pair<unsigned, unsigned> which : parts.getPairs())
-      for (int64_t k = 0; k < extentK; k += depth, adds = true)
-        issue(block[0], block[1], k, adds, which);
+      for (int64_t k = 0; k < extentK; k += depth)
+        mmas.push_back(getMMA(block[0], block[1], k, /*adds=*/!mmas.empty(), which));
+    thread.getHooks().getWarpgroup().emitWarpgroupMMAs(thread, mmas, accumulators);
     thread.getHooks().getWarpgroup().emitWarpgroupCommit(thread);
     SmallVector<int64_t> numbers = getNumbers(block[0], block[1]);
     SmallVector<Value> ofBlock =
