@@ -27,10 +27,12 @@
 #else
 #include <cfenv>
 #endif
-#if !defined(NDEBUG) && defined(__linux__)
-#define TESSERA_GUARD_SCRATCH
+#if defined(__linux__)
 #include <sys/mman.h>
+#ifndef NDEBUG
+#define TESSERA_GUARD_SCRATCH
 #include <unistd.h>
+#endif
 #endif
 
 using namespace tessera::host;
@@ -43,6 +45,16 @@ constexpr float kSerialNanoseconds = 5000.0f;
 /// The part of the last cache that a kernel's writes may use; the rest is for its reads. Found by
 /// measurement (notes/Notebook.md).
 constexpr uint64_t kWrittenPart = 2;
+
+/// Scratch of at least this size has huge pages, if the system has some: fewer misses of the TLB.
+constexpr size_t kHugePageBytes = 2 << 20;
+
+void useHugePages([[maybe_unused]] void *memory, [[maybe_unused]] size_t bytes) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  if (bytes >= kHugePageBytes)
+    madvise(memory, bytes, MADV_HUGEPAGE); // a hint
+#endif
+}
 
 #ifdef TESSERA_GUARD_SCRATCH
 /// With assertions, the calling thread's scratch has the kernel's size, rounded to 64 bytes, and
@@ -77,6 +89,7 @@ public:
       return nullptr;
     mapped = static_cast<char *>(whole);
     mappedBytes = size;
+    useHugePages(whole, size);
     if (mprotect(mapped + page, used, PROT_READ | PROT_WRITE) != 0) {
       release();
       return nullptr;
@@ -115,10 +128,13 @@ public:
       return memory;
     std::free(memory);
     capacity = 0;
-    size_t rounded = (static_cast<size_t>(bytes) + 63) / 64 * 64;
-    memory = static_cast<char *>(std::aligned_alloc(64, rounded));
-    if (memory)
+    size_t alignment = static_cast<size_t>(bytes) < kHugePageBytes ? 64 : kHugePageBytes;
+    size_t rounded = (static_cast<size_t>(bytes) + alignment - 1) / alignment * alignment;
+    memory = static_cast<char *>(std::aligned_alloc(alignment, rounded));
+    if (memory) {
+      useHugePages(memory, rounded);
       capacity = static_cast<int64_t>(rounded);
+    }
     return memory;
   }
 

@@ -454,7 +454,9 @@ def StripsLowerDot : Pass<"strips-lower-dot"> {
     `strips.scratch_bytes`. If `a` has at most 16 rows, and `b` is a transposed load or buffer of 16
     or 8 bits, `b` is read in place: its columns lie along k, and so do the lanes of the sums. In a
     loop, such sums keep their lanes until it ends. Dots in tile registers that add to the same sums
-    in each iteration of a loop collect the operands of several iterations first.
+    in each iteration of a loop collect the operands of several iterations first. So do dots of f32
+    and f64, whose packed operands are kept for the next programs of the thread, unless a store may
+    overlap what they were loaded from (Dots/KeptOperands.h).
 
     Rules: (L1) static shapes; (L2) the last dimension of each buffer is contiguous.
 

@@ -2,14 +2,8 @@
 //
 // strips-check-aliases: runtime alias checks, that the stores of a group meet no other
 // access in it.
-//
-// The range of an access follows from its access form: from the lowest to the highest address of
-// any index, ignoring masks. Addresses are signed numbers, since an address below an array may be
-// below 0. Extents of the arrays passed to the kernel say nothing, since kernels legally walk past
-// a view. If the addresses of rows depend on data (an embedding, paged caches), the program
-// computes the lowest and the highest row before it starts. That is cheap beside the rows
-// themselves.
 
+#include "AddressRanges.h"
 #include "Grouping/GroupRoots.h"
 #include "Nests/StripEmitter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -30,24 +24,13 @@ namespace tessera {
 
 namespace {
 
-/// Rows with fewer elements are not worth a look at where each begins.
-constexpr int64_t kMinRowElements = 8;
-/// A range that reaches further than so many bytes to one side of a valid address covers all valid
-/// addresses on that side. Valid addresses have at most 57 bits, so sums of a few such reaches do
-/// not wrap.
-constexpr int64_t kFurthest = int64_t(1) << 58;
-
-/// How far elements are apart along a dimension, if that is a number or a multiple of a scalar.
-std::optional<ScalarMultiple> getStride(const AccessForm &form, unsigned dim) {
-  return form.isAffineAlong(dim) ? form.strides[dim].getMultiple() : std::nullopt;
-}
-
 /// Decides about one group and rewrites it.
 class GroupAliasCheck {
 public:
   GroupAliasCheck(strips::GroupOp group, AccessAnalysis &access, int64_t scratchBegin)
-      : group(group), access(access), order(access), emitter(group, access), builder(group),
-        loc(group.getLoc()), scratchEnd(scratchBegin) {}
+      : group(group), access(access), order(access), emitter(group, access),
+        ranges(group, access, emitter), builder(group), loc(group.getLoc()),
+        scratchEnd(scratchBegin) {}
 
   /// If the group needs versions, inserts them before it and returns true. The caller must then
   /// erase the group.
@@ -56,15 +39,6 @@ public:
   int64_t getScratchEnd() const { return scratchEnd; }
 
 private:
-  struct Range {
-    Value low, high; ///< bytes, i64; null if unknown
-  };
-  const Range &getRange(Value pointers);
-  bool isRepeatable(Value value);
-  Range findOuterRows(Value pointers, const AccessForm &form);
-  Value constant(int64_t value) { return arith::ConstantIntOp::create(builder, loc, value, 64); }
-  /// The reach of `factor` strides, as an i64 of at most kFurthest to either side; null if unknown.
-  Value buildReach(ScalarMultiple stride, int64_t factor);
   std::optional<Value> areDistinct(Value pointers);
   std::optional<Value> areDisjoint(Value a, Value b);
   /// Adds to the check what two accesses need, the first of which comes first; false if
@@ -91,12 +65,12 @@ private:
   AccessAnalysis &access;
   MemoryOrder order;
   StripEmitter emitter;
+  AddressRanges ranges;
   OpBuilder builder;
   Location loc;
   int64_t scratchEnd;
   SmallVector<tile::LoadOp> loads;
   SmallVector<tile::StoreOp> stores;
-  DenseMap<Value, Range> ranges;
   /// Operations whose elements are used for elements of other indices, too.
   DenseSet<Operation *> moved;
   /// Operations that a root uses otherwise than by what it loads.
@@ -107,142 +81,6 @@ private:
 //===----------------------------------------------------------------------===//
 // Checked accesses
 //===----------------------------------------------------------------------===//
-
-/// A product that is cut off at kFurthest, to either side.
-static int64_t multiplyReach(int64_t a, int64_t b) {
-  std::optional<int64_t> product = llvm::checkedMul(a, b);
-  if (!product)
-    return (a < 0) == (b < 0) ? kFurthest : -kFurthest;
-  return std::clamp(*product, -kFurthest, kFurthest);
-}
-
-Value GroupAliasCheck::buildReach(ScalarMultiple stride, int64_t factor) {
-  int64_t scale = multiplyReach(stride.scale, factor);
-  if (stride.isConstant())
-    return constant(scale);
-  if (std::abs(scale) == kFurthest)
-    return {};
-  Value symbol = stride.symbol;
-  unsigned bits = symbol.getType().getIntOrFloatBitWidth();
-  if (bits != 64)
-    symbol = arith::ExtSIOp::create(builder, loc, builder.getI64Type(), symbol);
-  // More than half of kFurthest remains of what is cut off.
-  int64_t most = kFurthest / std::max<int64_t>(std::abs(scale), 1);
-  if (bits > llvm::Log2_64(most)) {
-    symbol = arith::MinSIOp::create(builder, loc, symbol, constant(most));
-    symbol = arith::MaxSIOp::create(builder, loc, symbol, constant(-most));
-  }
-  return arith::MulIOp::create(builder, loc, symbol, constant(scale));
-}
-
-/// True if computing a value of the group once more changes nothing.
-bool GroupAliasCheck::isRepeatable(Value value) {
-  SmallVector<Value> work{value};
-  DenseSet<Operation *> seen;
-  while (!work.empty()) {
-    Operation *op = work.pop_back_val().getDefiningOp();
-    if (!op || op->getBlock() != &group.getBody().front() || !seen.insert(op).second)
-      continue;
-    if (mayWriteMemory(op))
-      return false;
-    llvm::append_range(work, op->getOperands());
-  }
-  return true;
-}
-
-/// The lowest and the highest address that rows begin at, where these depend on data.
-GroupAliasCheck::Range GroupAliasCheck::findOuterRows(Value pointers, const AccessForm &form) {
-  constexpr int64_t kMaxLanes = 8;
-  ArrayRef<int64_t> shape = tile::getShape(pointers.getType());
-  SmallVector<unsigned> dims;
-  for (unsigned dim = 0; dim < shape.size(); ++dim)
-    if (shape[dim] != 1 && !getStride(form, dim))
-      dims.push_back(dim);
-  unsigned laneDim = dims.back();
-  int64_t lanes = std::min(kMaxLanes, shape[laneDim] & -shape[laneDim]);
-  Type type = StripEmitter::typed(builder.getI64Type(), lanes);
-
-  OpBuilder &b = emitter.atStart();
-  auto splat = [&](uint64_t value) -> Value {
-    APInt bits(64, value);
-    if (auto vector = dyn_cast<VectorType>(type))
-      return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(vector, bits));
-    return arith::ConstantOp::create(b, loc, b.getIntegerAttr(type, bits));
-  };
-  SmallVector<Value, 2> bounds{splat(llvm::maxIntN(64)), splat(llvm::minIntN(64))};
-  IndexTuple index(shape.size());
-  SmallVector<scf::ForOp> loops;
-  for (unsigned dim : dims) {
-    int64_t step = dim == laneDim ? lanes : 1;
-    Value begin = emitter.getIndexConstant(0), end = emitter.getIndexConstant(shape[dim]);
-    loops.push_back(emitter.beginLoop(begin, end, step, bounds));
-    index[dim] = {loops.back().getInductionVar(), 0, step, emitter.getLevel()};
-    bounds.assign(loops.back().getRegionIterArgs().begin(), loops.back().getRegionIterArgs().end());
-  }
-  Value rows = emitter.broadcast(emitter.evaluate(pointers, index), lanes);
-  OpBuilder &inner = emitter.atEnd();
-  bounds[0] = arith::MinSIOp::create(inner, loc, bounds[0], rows);
-  bounds[1] = arith::MaxSIOp::create(inner, loc, bounds[1], rows);
-  for (scf::ForOp loop : llvm::reverse(loops)) {
-    emitter.endLoop(bounds);
-    bounds.assign(loop.result_begin(), loop.result_end());
-  }
-  builder.setInsertionPoint(group);
-  if (lanes > 1) {
-    bounds[0] = vector::ReductionOp::create(builder, loc, vector::CombiningKind::MINSI, bounds[0]);
-    bounds[1] = vector::ReductionOp::create(builder, loc, vector::CombiningKind::MAXSI, bounds[1]);
-  }
-  return {bounds[0], bounds[1]};
-}
-
-const GroupAliasCheck::Range &GroupAliasCheck::getRange(Value pointers) {
-  auto [it, isNew] = ranges.try_emplace(pointers);
-  Range &range = it->second;
-  if (!isNew)
-    return range;
-  const AccessForm &form = access.getForm(pointers);
-  ArrayRef<int64_t> shape = tile::getShape(pointers.getType());
-  int64_t numRows = 1;
-  for (unsigned dim = 0; dim < shape.size(); ++dim)
-    if (!getStride(form, dim))
-      numRows *= shape[dim];
-  int64_t bytes =
-      cast<tile::PointerType>(getElementTypeOrSelf(pointers.getType())).getPointeeBytes();
-  Value low, high;
-  if (numRows == 1) {
-    low = high = emitter.evaluate(pointers, IndexTuple(shape.size())).value;
-  } else {
-    if (numRows * kMinRowElements > ShapedType::getNumElements(shape) || !isRepeatable(pointers))
-      return range;
-    Range rows = findOuterRows(pointers, form);
-    low = rows.low;
-    high = rows.high;
-  }
-  builder.setInsertionPoint(group);
-  int64_t below = 0, above = bytes;
-  for (unsigned dim = 0; dim < shape.size(); ++dim) {
-    std::optional<ScalarMultiple> stride = getStride(form, dim);
-    if (shape[dim] == 1 || !stride)
-      continue;
-    int64_t steps = (shape[dim] - 1) * bytes;
-    if (stride->isConstant()) {
-      (stride->scale < 0 ? below : above) += multiplyReach(stride->scale, steps);
-      continue;
-    }
-    Value reach = buildReach(*stride, steps), zero = constant(0);
-    if (!reach)
-      return range;
-    Value down = arith::MinSIOp::create(builder, loc, reach, zero);
-    Value up = arith::MaxSIOp::create(builder, loc, reach, zero);
-    low = arith::AddIOp::create(builder, loc, low, down);
-    high = arith::AddIOp::create(builder, loc, high, up);
-  }
-  if (below)
-    low = arith::AddIOp::create(builder, loc, low, constant(below));
-  high = arith::AddIOp::create(builder, loc, high, constant(above));
-  range = {low, high};
-  return range;
-}
 
 /// The condition that no two indices give one address; a null value if that is known, nothing if it
 /// cannot be computed.
@@ -278,10 +116,10 @@ std::optional<Value> GroupAliasCheck::areDistinct(Value pointers) {
   auto exceeds = [&](Value stride, Value reach) -> Value {
     return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt, stride, reach);
   };
-  Value inner = constant(span);
+  Value inner = arith::ConstantIntOp::create(builder, loc, span, 64);
   SmallVector<Value> strides, reaches;
   for (auto &[stride, extent] : symbols) {
-    Value one = buildReach(stride, 1), all = buildReach(stride, extent - 1);
+    Value one = ranges.buildReach(stride, 1), all = ranges.buildReach(stride, extent - 1);
     if (!one || !all)
       return std::nullopt;
     strides.push_back(math::AbsIOp::create(builder, loc, one));
@@ -318,11 +156,11 @@ Value GroupAliasCheck::areSame(Value a, Value b) {
 }
 
 std::optional<Value> GroupAliasCheck::areDisjoint(Value a, Value b) {
-  Range first = getRange(a), second = getRange(b);
+  AddressRange first = ranges.get(a), second = ranges.get(b);
   if (!first.low || !second.low)
     return std::nullopt;
   builder.setInsertionPoint(group);
-  auto before = [&](const Range &x, const Range &y) -> Value {
+  auto before = [&](const AddressRange &x, const AddressRange &y) -> Value {
     return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle, x.high, y.low);
   };
   Value left = before(first, second), right = before(second, first);

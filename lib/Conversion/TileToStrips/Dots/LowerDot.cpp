@@ -14,6 +14,7 @@
 #include "FewRowsTiles.h"
 #include "GroupedDot.h"
 #include "Grouping/CostModel.h"
+#include "KeptOperands.h"
 #include "MatrixDot.h"
 #include "MergeDots.h"
 #include "PackedWeights.h"
@@ -67,8 +68,9 @@ struct Operand {
 /// Writes the loops of one dot.
 class DotEmitter : DotLoops {
 public:
-  DotEmitter(strips::DotOp dot, const HostMachine &machine, bool fuses)
-      : DotLoops(dot), machine(machine), fuses(fuses) {
+  /// `panels`: where b is packed already, or null.
+  DotEmitter(strips::DotOp dot, const HostMachine &machine, bool fuses, const ColumnPanels *panels)
+      : DotLoops(dot), machine(machine), fuses(fuses), panels(panels) {
     auto aType = cast<MemRefType>(dot.getA().getType());
     auto bType = cast<MemRefType>(dot.getB().getType());
     auto accType = cast<MemRefType>(dot.getAcc().getType());
@@ -80,8 +82,10 @@ public:
     accElement = accType.getElementType();
     element = accElement.isF64() ? Type(b.getF64Type()) : Type(b.getF32Type());
     lanes = machine.vectorBits / element.getIntOrFloatBitWidth();
-    block = chooseBlock(machine, M, std::max<int64_t>(1, N / lanes));
-    depth = chooseDepth(machine, K, panelColumns() * bytes());
+    int64_t vectors = std::max<int64_t>(1, N / lanes);
+    block = panels ? chooseStreamedBlock(machine, M, vectors, bytes())
+                   : chooseBlock(machine, M, vectors);
+    depth = panels ? K : chooseDepth(machine, K, panelColumns() * bytes());
     // An f16 accumulator is rounded once, not once a block.
     if (accElement.isF16())
       depth = K;
@@ -92,6 +96,10 @@ public:
     RemarkInFlight remark = remarkOn(dot);
     addBlock(remark, machine, block);
     remark << "; " << named("depth", depth) << " steps of k at a time";
+    if (panels) {
+      remark << "; operands are packed, and kept for the next programs";
+      return;
+    }
     if (packA())
       remark << "; a is packed as " << element;
     if (bElement != element)
@@ -129,6 +137,8 @@ private:
   /// True if panels of b are copied: if they have another type, or if their rows map to the same
   /// few cache sets and are used often.
   bool packB() {
+    if (panels)
+      return false;
     if (bElement != element)
       return true;
     if (M / block.rows < 4)
@@ -206,6 +216,9 @@ private:
     if (packB()) {
       pack(panel, packedB, steps, vectors * width);
       panel = {packedB, index(0), index(0)};
+    } else if (panels) {
+      panel = {panels->getPanel(b, loc, column, vectors * width), add(panels->firstRow, k),
+               index(0)};
     }
     forEachBlock(M, block.rows, [&](Value row, int64_t rows) {
       emitBlock(a, panel, row, column, rows, vectors, width, steps);
@@ -286,6 +299,7 @@ private:
   int64_t M, N, K, lanes, depth;
   Type aElement, bElement, accElement;
   Type element; ///< what the micro-kernel computes in
+  const ColumnPanels *panels;
   BlockShape block;
   Value packedA, packedB;
 };
@@ -324,6 +338,15 @@ int64_t chooseIterations(strips::DotOp dot, const HostMachine &machine, bool det
   return llvm::bit_floor(uint64_t(std::max<int64_t>(1, most)));
 }
 
+/// The columns of the panels that operands of a dot are kept in.
+int64_t getPanelColumns(strips::DotOp dot, const HostMachine &machine) {
+  auto a = cast<MemRefType>(dot.getA().getType()), b = cast<MemRefType>(dot.getB().getType());
+  int64_t bytes = b.getElementTypeBitWidth() / 8, lanes = machine.vectorBits / 8 / bytes;
+  int64_t vectors = std::max<int64_t>(1, b.getDimSize(1) / lanes);
+  BlockShape block = chooseStreamedBlock(machine, a.getDimSize(0), vectors, bytes);
+  return std::min(b.getDimSize(1), block.vectors * lanes);
+}
+
 struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
   using StripsLowerDotBase::StripsLowerDotBase;
 
@@ -355,12 +378,25 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
         packedDots.insert(entry.dot);
     // First, since what is collected outlives the scratch of other dots.
     SmallPtrSet<Operation *, 4> singles;
+    llvm::DenseMap<Operation *, ColumnPanels> keptPanels;
     for (strips::DotOp &dot : dots) {
       std::optional<LoopDot> found = packedDots.contains(dot) ? std::nullopt : findLoopDot(dot);
-      int64_t count = found ? chooseIterations(dot, *machine, deterministic) : 1;
-      if (count < 2)
+      if (!found)
         continue;
       auto &[begin, size] = getScratch(dot);
+      if (std::optional<KeptDots> keptDots =
+              keepOperands(*found, *machine, getPanelColumns(dot, *machine), begin)) {
+        begin += keptDots->scratchBytes;
+        for (auto [each, where] : llvm::zip_equal(keptDots->dots, keptDots->panels))
+          keptPanels[each] = where;
+        dot = keptDots->dots.front();
+        if (keptDots->dots.size() > 1)
+          singles.insert(keptDots->dots.back());
+        continue;
+      }
+      int64_t count = chooseIterations(dot, *machine, deterministic);
+      if (count < 2)
+        continue;
       MergedDots merged = mergeDots(*found, count, begin);
       begin += merged.scratchBytes;
       dot = merged.merged;
@@ -422,7 +458,9 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
         size = std::max(size, emitGroupedDot(dot, *instruction, *machine, panels, begin));
         continue;
       }
-      DotEmitter emitter(dot, *machine, !deterministic);
+      auto kept = keptPanels.find(dot);
+      DotEmitter emitter(dot, *machine, !deterministic,
+                         kept == keptPanels.end() ? nullptr : &kept->second);
       if (remarks)
         emitter.remark();
       size = std::max(size, emitter.emit(begin));

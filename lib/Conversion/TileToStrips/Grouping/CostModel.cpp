@@ -100,18 +100,21 @@ int64_t getRegisters(const BlockShape &block) {
   return block.rows * block.vectors + (block.rows > 1 ? block.vectors : 1) + 1;
 }
 
-BlockShape chooseBlock(const HostMachine &machine, int64_t M, int64_t vectors) {
+/// The most rows of a block.
+constexpr int64_t kMaxBlockRows = 12;
+
+/// The block of the lowest cost, where `stepCost` is that of a step of k with such a block.
+static BlockShape chooseCheapestBlock(const HostMachine &machine, int64_t M, int64_t vectors,
+                                      llvm::function_ref<double(int64_t, int64_t)> stepCost) {
   BlockShape best{1, 1};
   double bestCost = std::numeric_limits<double>::infinity();
-  auto stepCost = [&](int64_t r, int64_t v) {
-    return r == 0 || v == 0 ? 0 : StepCost(machine, r, v).total();
-  };
+  auto costOf = [&](int64_t r, int64_t v) { return r == 0 || v == 0 ? 0 : stepCost(r, v); };
   for (int64_t v : {4, 2, 3, 1, 8, 6}) {
-    for (int64_t r = 1; r <= 12; ++r) {
+    for (int64_t r = 1; r <= kMaxBlockRows; ++r) {
       if (getRegisters({r, v}) > machine.vectorRegisters || r > M || v > vectors)
         continue;
       auto columnsCost = [&](int64_t rows) {
-        return (vectors / v) * stepCost(rows, v) + stepCost(rows, vectors % v);
+        return (vectors / v) * costOf(rows, v) + costOf(rows, vectors % v);
       };
       double cost = (M / r) * columnsCost(r) + columnsCost(M % r);
       // A block of another shape for the remainder has to be compiled, too.
@@ -123,6 +126,19 @@ BlockShape chooseBlock(const HostMachine &machine, int64_t M, int64_t vectors) {
     }
   }
   return best;
+}
+
+BlockShape chooseBlock(const HostMachine &machine, int64_t M, int64_t vectors) {
+  return chooseCheapestBlock(machine, M, vectors,
+                             [&](int64_t r, int64_t v) { return StepCost(machine, r, v).total(); });
+}
+
+BlockShape chooseStreamedBlock(const HostMachine &machine, int64_t M, int64_t vectors,
+                               int64_t elementBytes) {
+  int64_t vectorBytes = machine.vectorBits / 8;
+  return chooseCheapestBlock(machine, M, vectors, [&](int64_t r, int64_t v) {
+    return double(r * elementBytes + v * vectorBytes);
+  });
 }
 
 llvm::StringRef getBottleneck(const HostMachine &machine, const BlockShape &block) {

@@ -55,6 +55,10 @@ struct BlockShape {
 
 /// The block with which M rows by `vectors` vectors of columns take the least time.
 BlockShape chooseBlock(const HostMachine &machine, int64_t M, int64_t vectors);
+/// The same where packed operands, of `elementBytes` an element, stream from the second-level
+/// cache: the block that loads the fewest bytes a multiply-add.
+BlockShape chooseStreamedBlock(const HostMachine &machine, int64_t M, int64_t vectors,
+                               int64_t elementBytes);
 /// Registers that a block takes.
 int64_t getRegisters(const BlockShape &block);
 /// The resource that limits a step of k with that block.

@@ -81,6 +81,7 @@ private:
 
   void lowerKernel();
   void configureTiles();
+  void zeroCallState(Value programs);
   unsigned countIds();
   SmallVector<Value> buildFollowingIds();
   void lowerFunction();
@@ -190,6 +191,20 @@ void ProgramLowering::configureTiles() {
                                 ValueRange{address});
 }
 
+/// Zeroes what programs leave for the next ones of a call, which has so many.
+void ProgramLowering::zeroCallState(Value programs) {
+  auto states = func->getAttrOfType<DenseI64ArrayAttr>(strips::kCallStateAttr);
+  if (!states)
+    return;
+  constexpr int64_t kWordBytes = 8;
+  for (int64_t i = 0; i + 1 < states.size(); i += 2) {
+    Value first = offsetPointer(program.scratch, states[i]);
+    Value bytes = constant(states[i + 1] * kWordBytes, 64);
+    LLVM::MemsetOp::create(builder, loc, first, constant(0, 8), bytes, /*isVolatile=*/false);
+    LLVM::StoreOp::create(builder, loc, programs, first, kWordBytes);
+  }
+}
+
 /// The function around the programs: arguments, then the loop.
 void ProgramLowering::lowerKernel() {
   Type i64 = builder.getI64Type(), i32 = builder.getI32Type(), ptr = pointerType();
@@ -235,6 +250,7 @@ void ProgramLowering::lowerKernel() {
   });
   if (hasTileRegisters)
     configureTiles();
+  zeroCallState(arith::SubIOp::create(builder, loc, end, begin));
   auto loop = scf::ForOp::create(builder, loc, begin, end, constant(1, 64), inits);
   builder.setInsertionPointToStart(loop.getBody());
   llvm::copy(loop.getRegionIterArgs(), program.ids);

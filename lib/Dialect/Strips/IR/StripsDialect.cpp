@@ -23,9 +23,10 @@ void StripsDialect::initialize() {
 LogicalResult StripsDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
   return tessera::tile::verifyDeclared<
       StripsDialect::ScratchBytesAttrHelper, StripsDialect::TileRegistersAttrHelper,
-      StripsDialect::SitesAttrHelper, StripsDialect::UnrollAttrHelper,
-      StripsDialect::CheckedAttrHelper, StripsDialect::PrivatisationAttrHelper,
-      StripsDialect::NoPrivatisationAttrHelper>(op, attribute);
+      StripsDialect::CallStateAttrHelper, StripsDialect::SitesAttrHelper,
+      StripsDialect::UnrollAttrHelper, StripsDialect::CheckedAttrHelper,
+      StripsDialect::PrivatisationAttrHelper, StripsDialect::NoPrivatisationAttrHelper>(op,
+                                                                                        attribute);
 }
 
 Type tessera::strips::getStoredType(Type element) {

@@ -35,6 +35,8 @@ inline constexpr llvm::StringLiteral kScratchBytesAttr =
     StripsDialect::ScratchBytesAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kTileRegistersAttr =
     StripsDialect::TileRegistersAttrHelper::getNameStr();
+inline constexpr llvm::StringLiteral kCallStateAttr =
+    StripsDialect::CallStateAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kSitesAttr = StripsDialect::SitesAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kCheckedAttr = StripsDialect::CheckedAttrHelper::getNameStr();
 inline constexpr llvm::StringLiteral kUnrollAttr = StripsDialect::UnrollAttrHelper::getNameStr();

@@ -26,6 +26,10 @@ def Strips_Dialect : Dialect {
     "::mlir::IntegerAttr":$scratch_bytes,
     // On a function: its dots are in AMX's tile registers, which its kernels have to configure.
     "::mlir::UnitAttr":$tile_registers,
+    // On a kernel: words of its scratch memory that are zeroed before the first program of a call,
+    // apart from the first, which is the number of its programs. Pairs: the offset in bytes, and
+    // the number of words of 64 bits. Programs leave them for the next ones.
+    "::mlir::DenseI64ArrayAttr":$call_state,
     // On a kernel: the places where a launch may fail, by number (a dictionary each).
     "::mlir::ArrayAttr":$sites,
     // On a group: the most strips of an iteration of its loop (i64).

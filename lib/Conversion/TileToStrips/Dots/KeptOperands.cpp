@@ -1,0 +1,689 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "KeptOperands.h"
+
+#include "Checks/AddressRanges.h"
+#include "DotOperands.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "tessera/Analysis/Order/MemoryOrder.h"
+#include "tessera/Machine/HostMachine.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace tessera {
+namespace {
+
+/// The bytes of all panels of an operand: four of 256 rows and 2,048 steps of f32. Only panels that
+/// are filled take memory.
+constexpr int64_t kKeptBytes = 12 << 20;
+/// The most scratch of a function that still keeps operands of one more dot.
+constexpr int64_t kMaxScratchBytes = 64 << 20;
+/// Steps of k in a block. The sums of a dot are loaded and stored once a block.
+constexpr int64_t kMaxBlockSteps = 512;
+/// So many panels in a row that were not found turn keeping off for the rest of a call.
+constexpr int64_t kMaxMisses = 16;
+/// A smaller tile is packed faster than it is found.
+constexpr int64_t kMinTileElements = 2048;
+constexpr size_t kMaxKeyValues = 8, kMaxStores = 4;
+
+/// Words of the state of an operand, all of them zero before a call's first program, except for the
+/// number of its programs. Slots follow, each with its key behind one more than the generation in
+/// which it was filled. A slot of another generation is empty.
+enum StateWord : int64_t {
+  kPrograms,
+  kGeneration,
+  kVictim, ///< the panel that is filled next
+  kMisses, ///< panels that were filled since one was found
+  kBelow,  ///< the highest distance of an address to the highest of all
+  kHigh,   ///< the end of the highest address
+  kSlots,
+};
+
+/// One operand of a dot, and where it is kept.
+struct Operand {
+  Value buffer;
+  Operation *filler;      ///< in the loop's body: writes the buffer, and has no other effect
+  SmallVector<Value> key; ///< values that tell which tile it writes
+  bool isKept = false;
+
+  // In the scratch arena.
+  Value memory, state;
+  int64_t blocks = 0; ///< that are kept; one more is not
+  int64_t blockElements = 0;
+  int64_t rowElements = 0; ///< between rows of a; 0: panels of columns
+
+  // In the code.
+  Value perPanel, panels; ///< blocks of a panel, number of panels; i64
+  Value isOn;             ///< i1 of the loop
+  Value base;             ///< the first block of the panel, or a negative number; i64
+};
+
+//===----------------------------------------------------------------------===//
+// What may be kept
+//===----------------------------------------------------------------------===//
+
+/// True if a value is the same for all programs of a launch.
+bool isSameForAll(Value value, unsigned depth = 0) {
+  constexpr unsigned kMaxDepth = 16;
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return isa<tile::FuncOp>(value.getParentBlock()->getParentOp());
+  if (depth > kMaxDepth || !isPure(op) || op->getNumRegions() != 0 ||
+      isa<tile::ProgramIdOp, strips::NextProgramIdOp>(op))
+    return false;
+  return llvm::all_of(op->getOperands(),
+                      [&](Value operand) { return isSameForAll(operand, depth + 1); });
+}
+
+bool isScalar(Type type) { return type.isIntOrIndexOrFloat() || isa<tile::PointerType>(type); }
+
+/// The values from outside of an operation that tell which tile it writes to `buffer`; none if it
+/// does anything else, or takes other than scalars.
+std::optional<SmallVector<Value>> findKey(Operation *filler, Value buffer) {
+  SetVector<Value> key;
+  WalkResult result = filler->walk([&](Operation *op) {
+    bool isPlain = isa<strips::GroupOp, scf::IfOp>(op) || op->hasTrait<OpTrait::IsTerminator>();
+    if (auto load = dyn_cast<tile::LoadOp>(op))
+      isPlain = !load.getIsVolatile();
+    else if (auto write = dyn_cast<strips::WriteOp>(op))
+      isPlain = write.getTarget() == buffer;
+    else if (!isPlain)
+      isPlain = isPure(op) && op->getNumRegions() == 0 &&
+                !isa<tile::ProgramIdOp, strips::NextProgramIdOp>(op);
+    if (!isPlain)
+      return WalkResult::interrupt();
+    for (Value operand : op->getOperands()) {
+      Operation *owner = operand.getParentBlock()->getParentOp();
+      if (operand == buffer || filler->isAncestor(owner) || isSameForAll(operand))
+        continue;
+      if (!isScalar(operand.getType()))
+        return WalkResult::interrupt();
+      key.insert(operand);
+    }
+    return WalkResult::advance();
+  });
+  if (result.wasInterrupted() || filler->getNumResults() != 0 || key.size() > kMaxKeyValues)
+    return std::nullopt;
+  return SmallVector<Value>(key.begin(), key.end());
+}
+
+/// The operation of the loop's body that writes a buffer; null if there are several.
+Operation *findFiller(Value buffer, strips::DotOp dot, scf::ForOp loop) {
+  Operation *filler = nullptr;
+  for (Operation *user : buffer.getUsers()) {
+    if (user == dot)
+      continue;
+    Operation *within = loop.getBody()->findAncestorOpInBlock(*user);
+    if (filler && filler != within)
+      return nullptr;
+    filler = within;
+  }
+  return filler;
+}
+
+/// If a group writes both operands, gives each a group of its own.
+void splitFillers(strips::DotOp dot, scf::ForOp loop) {
+  Operation *filler = findFiller(dot.getA(), dot, loop);
+  auto group = dyn_cast_or_null<strips::GroupOp>(filler);
+  if (!group || filler != findFiller(dot.getB(), dot, loop) || !writesOnlyFor(group, 2))
+    return;
+  auto keepWritesOf = [](strips::GroupOp group, Value buffer) {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(group.getBody().front()))) {
+      auto write = dyn_cast<strips::WriteOp>(op);
+      bool isNeedless = write ? write.getTarget() != buffer
+                              : op.use_empty() && !op.hasTrait<OpTrait::IsTerminator>();
+      if (isNeedless)
+        op.erase();
+    }
+  };
+  auto copy = cast<strips::GroupOp>(OpBuilder(group).clone(*group));
+  keepWritesOf(copy, dot.getA());
+  keepWritesOf(group, dot.getB());
+}
+
+/// The stores of a kernel, if what it loads may be kept at all.
+std::optional<SmallVector<tile::StoreOp>> findStores(Operation *func) {
+  SmallVector<tile::StoreOp> stores;
+  WalkResult result = func->walk([&](Operation *op) {
+    if (op == func || isa<strips::GroupOp>(op) || op->getNumRegions() != 0)
+      return WalkResult::advance();
+    if (auto store = dyn_cast<tile::StoreOp>(op)) {
+      stores.push_back(store);
+      return WalkResult::advance();
+    }
+    auto load = dyn_cast<tile::LoadOp>(op);
+    bool isKnown = load ? !load.getIsVolatile() : isa<strips::DotOp, strips::WriteOp>(op);
+    return isKnown || !mayWriteMemory(op) ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  bool mayKeep = !result.wasInterrupted() && stores.size() <= kMaxStores &&
+                 llvm::all_of(stores, [](tile::StoreOp store) {
+                   return isa<strips::GroupOp>(store->getParentOp());
+                 });
+  return mayKeep ? std::optional(stores) : std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Code
+//===----------------------------------------------------------------------===//
+
+class Keeper {
+public:
+  Keeper(LoopDot found, const HostMachine &machine, int64_t columns)
+      : dot(found.dot), loop(found.loop), machine(machine), columns(columns), b(found.loop),
+        loc(found.dot.getLoc()) {}
+
+  std::optional<KeptDots> keep(int64_t offset);
+
+private:
+  Value word(int64_t value) { return arith::ConstantIntOp::create(b, loc, value, 64); }
+  Value index(int64_t value) { return arith::ConstantIndexOp::create(b, loc, value); }
+  Value toIndex(Value value) { return arith::IndexCastOp::create(b, loc, b.getIndexType(), value); }
+  Value isLess(Value a, Value other) {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, a, other);
+  }
+  Value isEqual(Value a, Value other) {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, a, other);
+  }
+  Value both(Value a, Value other) { return arith::AndIOp::create(b, loc, a, other); }
+  Value either(Value condition, Value a, Value other) {
+    return arith::SelectOp::create(b, loc, condition, a, other);
+  }
+  Value plus(Value a, Value other) { return arith::AddIOp::create(b, loc, a, other); }
+  Value times(Value a, int64_t factor) { return arith::MulIOp::create(b, loc, a, word(factor)); }
+  Value times(Value a, Value other) { return arith::MulIOp::create(b, loc, a, other); }
+  Value over(Value a, Value other) { return arith::DivSIOp::create(b, loc, a, other); }
+
+  Value fromTop(Value value) {
+    return arith::SubIOp::create(b, loc, word(llvm::maxIntN(64)), value);
+  }
+  Value load(const Operand &operand, int64_t at) {
+    return memref::LoadOp::create(b, loc, operand.state, ValueRange{index(at)});
+  }
+  void store(const Operand &operand, int64_t at, Value value) {
+    memref::StoreOp::create(b, loc, value, operand.state, ValueRange{index(at)});
+  }
+  int64_t slotWords(const Operand &operand) const { return 1 + operand.key.size(); }
+
+  void reserve(Operand &operand, int64_t &offset);
+  Value buildTrips();
+  void declareState();
+  void drop(const Operand &operand);
+  void emitDrops(ArrayRef<tile::StoreOp> stores);
+  void beginLoop(Operand &operand);
+  Value toWord(Value value);
+  Value isFilled(const Operand &operand, Value slot, ValueRange key);
+  Value findPanel(Operand &operand, ValueRange key);
+  Value isInPanel(const Operand &operand, Value iteration);
+  Value getBlock(const Operand &operand, Value iteration);
+  Value getPart(const Operand &operand, Value block, Value part, int64_t count);
+  void emitFill(Operand &operand, Value iteration, Value part);
+  void noteRange(const Operand &operand);
+  void packColumns(const Operand &operand, Value block, Value part);
+  void addDot(KeptDots &result, Value iteration, Value part, int64_t count);
+
+  strips::DotOp dot;
+  scf::ForOp loop;
+  const HostMachine &machine;
+  int64_t columns;
+  IRRewriter b;
+  Location loc;
+  AccessAnalysis access;
+  std::array<Operand, 2> operands; ///< a and b
+  int64_t M = 0, N = 0, K = 0, count = 1;
+  Value trips; ///< i64
+};
+
+/// Memory for an operand's blocks and state.
+void Keeper::reserve(Operand &operand, int64_t &offset) {
+  bool isA = &operand == &operands[0];
+  Type element = cast<MemRefType>(operand.buffer.getType()).getElementType();
+  int64_t elementBytes = element.getIntOrFloatBitWidth() / 8;
+  int64_t lineElements = HostMachine::kLineBytes / elementBytes;
+  // A line more, so that rows do not meet in the cache.
+  operand.rowElements = isA ? llvm::alignTo(count * K, lineElements) + lineElements : 0;
+  operand.blockElements =
+      isA ? M * operand.rowElements : llvm::alignTo(count * K * N, lineElements);
+  operand.blocks = operand.isKept ? kKeptBytes / (operand.blockElements * elementBytes) : 0;
+  auto take = [&](ArrayRef<int64_t> shape, Type type) -> Value {
+    auto memory = MemRefType::get(shape, type);
+    Value result = strips::ScratchOp::create(b, loc, memory, uint64_t(offset));
+    offset += llvm::alignTo(memory.getNumElements() * type.getIntOrFloatBitWidth() / 8,
+                            HostMachine::kLineBytes);
+    return result;
+  };
+  int64_t blocks = operand.blocks + 1;
+  // Groups write parts of matrices that are as wide as the memory.
+  if (isA)
+    operand.memory = take({blocks * M, operand.rowElements}, element);
+  else
+    operand.memory = take(blocks * operand.blockElements, element);
+  if (operand.isKept)
+    operand.state = take(kSlots + operand.blocks * count * slotWords(operand), b.getI64Type());
+}
+
+/// The number of iterations. A wrong one, of a loop over all numbers, would keep nothing.
+Value Keeper::buildTrips() {
+  auto wide = [&](Value value) -> Value {
+    if (value.getType().isInteger(64))
+      return value;
+    if (value.getType().isIndex())
+      return arith::IndexCastOp::create(b, loc, b.getI64Type(), value);
+    return arith::ExtSIOp::create(b, loc, b.getI64Type(), value);
+  };
+  Value lower = wide(loop.getLowerBound()), upper = wide(loop.getUpperBound());
+  Value step = wide(loop.getStep());
+  Value distance = arith::SubIOp::create(b, loc, upper, lower);
+  Value rounded = arith::SubIOp::create(b, loc, plus(distance, step), word(1));
+  // A loop without a step has no iterations that end.
+  step = arith::MaxSIOp::create(b, loc, step, word(1));
+  Value result = over(rounded, step);
+  return arith::MaxSIOp::create(b, loc, result, word(1));
+}
+
+/// Has the state zeroed in front of a call's programs.
+void Keeper::declareState() {
+  auto func = loop->getParentOfType<tile::FuncOp>();
+  SmallVector<int64_t> states;
+  if (auto others = func->getAttrOfType<DenseI64ArrayAttr>(strips::kCallStateAttr))
+    llvm::append_range(states, others.asArrayRef());
+  for (const Operand &operand : operands) {
+    if (!operand.isKept)
+      continue;
+    auto scratch = operand.state.getDefiningOp<strips::ScratchOp>();
+    states.push_back(scratch.getOffset());
+    states.push_back(cast<MemRefType>(scratch.getType()).getNumElements());
+    // Stores in front of the loop need it as well.
+    scratch->moveBefore(&func.getBody().front().front());
+  }
+  func->setAttr(strips::kCallStateAttr, b.getDenseI64ArrayAttr(states));
+}
+
+/// Drops all that is kept of an operand.
+void Keeper::drop(const Operand &operand) {
+  store(operand, kGeneration, plus(load(operand, kGeneration), word(1)));
+  store(operand, kBelow, word(0));
+  store(operand, kHigh, word(0));
+}
+
+/// In front of each store, drops what it may overlap.
+void Keeper::emitDrops(ArrayRef<tile::StoreOp> stores) {
+  OpBuilder::InsertionGuard guard(b);
+  for (tile::StoreOp stored : stores) {
+    auto group = cast<strips::GroupOp>(stored->getParentOp());
+    StripEmitter emitter(group, access);
+    AddressRange range = AddressRanges(group, access, emitter).get(stored.getPtr());
+    b.setInsertionPoint(group);
+    for (const Operand &operand : operands) {
+      if (!operand.isKept)
+        continue;
+      Value meets = arith::ConstantIntOp::create(b, loc, 1, 1);
+      if (range.low && range.high)
+        meets = both(isLess(range.low, load(operand, kHigh)),
+                     isLess(fromTop(load(operand, kBelow)), range.high));
+      auto ifOp = scf::IfOp::create(b, loc, meets, /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard inner(b);
+      b.setInsertionPointToStart(ifOp.thenBlock());
+      drop(operand);
+    }
+  }
+}
+
+/// In front of the loop: how many panels of its length there are, and if they are worth a look.
+void Keeper::beginLoop(Operand &operand) {
+  operand.base = word(-1);
+  if (!operand.isKept)
+    return;
+  operand.perPanel = over(plus(trips, word(count - 1)), word(count));
+  operand.panels = over(word(operand.blocks), operand.perPanel);
+  Value isShared = isLess(word(1), load(operand, kPrograms));
+  Value hasPanels = isLess(word(0), operand.panels);
+  Value isUseful = isLess(load(operand, kMisses), word(kMaxMisses));
+  operand.isOn = both(both(isShared, hasPanels), isUseful);
+}
+
+/// The bits of a value of the key.
+Value Keeper::toWord(Value value) {
+  Type type = value.getType(), i64 = b.getI64Type();
+  if (isa<tile::PointerType>(type))
+    return tile::PtrToIntOp::create(b, loc, i64, value);
+  if (type.isIndex())
+    return arith::IndexCastOp::create(b, loc, i64, value);
+  if (isa<FloatType>(type)) {
+    type = b.getIntegerType(type.getIntOrFloatBitWidth());
+    value = arith::BitcastOp::create(b, loc, type, value);
+  }
+  if (type == i64)
+    return value;
+  return arith::ExtUIOp::create(b, loc, i64, value);
+}
+
+/// True if a slot has the tile of this key.
+Value Keeper::isFilled(const Operand &operand, Value slot, ValueRange key) {
+  Value first = plus(times(slot, slotWords(operand)), word(kSlots));
+  auto at = [&](int64_t number) -> Value {
+    return memref::LoadOp::create(b, loc, operand.state,
+                                  ValueRange{toIndex(plus(first, word(number)))});
+  };
+  Value result = isEqual(at(0), plus(load(operand, kGeneration), word(1)));
+  for (auto [number, value] : llvm::enumerate(key))
+    result = both(result, isEqual(at(number + 1), value));
+  return result;
+}
+
+/// The first block of the panel that begins with this key, or of the one to be filled next.
+Value Keeper::findPanel(Operand &operand, ValueRange key) {
+  OpBuilder::InsertionGuard guard(b);
+  auto search = scf::ForOp::create(b, loc, word(0), operand.panels, word(1), word(-1));
+  b.setInsertionPointToStart(search.getBody());
+  Value base = times(search.getInductionVar(), operand.perPanel);
+  Value matches = isFilled(operand, times(base, count), key);
+  scf::YieldOp::create(b, loc, either(matches, base, search.getRegionIterArgs()[0]));
+  b.setInsertionPointAfter(search);
+  Value found = search.getResult(0);
+  auto choice = scf::IfOp::create(b, loc, TypeRange(b.getI64Type()), isLess(found, word(0)),
+                                  /*withElseRegion=*/true);
+  b.setInsertionPointToStart(choice.thenBlock());
+  Value victim = load(operand, kVictim);
+  victim = either(isLess(victim, operand.panels), victim, word(0));
+  store(operand, kVictim, plus(victim, word(1)));
+  store(operand, kMisses, plus(load(operand, kMisses), word(1)));
+  scf::YieldOp::create(b, loc, times(victim, operand.perPanel));
+  b.setInsertionPointToStart(choice.elseBlock());
+  store(operand, kMisses, word(0));
+  scf::YieldOp::create(b, loc, found);
+  return choice.getResult(0);
+}
+
+/// True if an iteration has a slot in the loop's panel.
+Value Keeper::isInPanel(const Operand &operand, Value iteration) {
+  return both(isLess(word(-1), operand.base), isLess(iteration, trips));
+}
+
+/// The block of an iteration, an index.
+Value Keeper::getBlock(const Operand &operand, Value iteration) {
+  Value last = word(operand.blocks);
+  if (operand.isKept) {
+    Value kept = plus(operand.base, over(iteration, word(count)));
+    last = either(isInPanel(operand, iteration), kept, last);
+  }
+  return toIndex(last);
+}
+
+/// The part of `count` iterations of a block, as a matrix. For b, only its type is right.
+Value Keeper::getPart(const Operand &operand, Value block, Value part, int64_t parts) {
+  bool isA = operand.rowElements != 0;
+  int64_t rows = isA ? M : parts * K, width = isA ? parts * K : N;
+  int64_t stride = isA ? operand.rowElements : N;
+  Value start = arith::MulIOp::create(b, loc, block, index(operand.blockElements));
+  start = plus(start, arith::MulIOp::create(b, loc, part, index(isA ? K : K * N)));
+  auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, {stride, 1});
+  auto type = MemRefType::get({rows, width},
+                              cast<MemRefType>(operand.memory.getType()).getElementType(), layout);
+  auto attributes = [&](ArrayRef<int64_t> values) {
+    return llvm::map_to_vector(
+        values, [&](int64_t value) -> OpFoldResult { return b.getIndexAttr(value); });
+  };
+  return memref::ReinterpretCastOp::create(b, loc, type, operand.memory, OpFoldResult(start),
+                                           attributes({rows, width}), attributes({stride, 1}));
+}
+
+/// Adds what the filler loads to the addresses of all kept tiles.
+void Keeper::noteRange(const Operand &operand) {
+  operand.filler->walk([&](strips::GroupOp group) {
+    StripEmitter emitter(group, access);
+    AddressRanges ranges(group, access, emitter);
+    for (auto loaded : group.getBody().getOps<tile::LoadOp>()) {
+      AddressRange range = ranges.get(loaded.getPtr());
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPoint(group);
+      bool isKnown = range.low && range.high;
+      // No address is below 0, whatever a range says.
+      Value low = isKnown ? range.low : word(0), high = isKnown ? range.high : fromTop(word(0));
+      Value below = fromTop(arith::MaxSIOp::create(b, loc, low, word(0)));
+      store(operand, kBelow, arith::MaxSIOp::create(b, loc, load(operand, kBelow), below));
+      store(operand, kHigh, arith::MaxSIOp::create(b, loc, load(operand, kHigh), high));
+    }
+  });
+}
+
+/// In front of the filler, and around it: fills the slot of an iteration, unless it has the tile.
+void Keeper::emitFill(Operand &operand, Value iteration, Value part) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(operand.filler);
+  Value isNew;
+  SmallVector<Value> key;
+  Value isInside, slot;
+  if (operand.isKept) {
+    key = llvm::map_to_vector(operand.key, [&](Value value) { return toWord(value); });
+    // The first iteration finds the panel.
+    Value isFirst = both(operand.isOn, isEqual(iteration, word(0)));
+    auto first = scf::IfOp::create(b, loc, TypeRange(b.getI64Type()), isFirst,
+                                   /*withElseRegion=*/true);
+    b.setInsertionPointToStart(first.thenBlock());
+    Value found = findPanel(operand, key);
+    scf::YieldOp::create(b, loc, found);
+    b.setInsertionPointToStart(first.elseBlock());
+    scf::YieldOp::create(b, loc, operand.base);
+    b.setInsertionPointAfter(first);
+    operand.base = first.getResult(0);
+    isInside = isInPanel(operand, iteration);
+    slot = plus(times(operand.base, count), iteration);
+    auto compared = scf::IfOp::create(b, loc, TypeRange(b.getI1Type()), isInside,
+                                      /*withElseRegion=*/true);
+    b.setInsertionPointToStart(compared.thenBlock());
+    Value isTrue = arith::ConstantIntOp::create(b, loc, 1, 1);
+    Value isOther = arith::XOrIOp::create(b, loc, isFilled(operand, slot, key), isTrue);
+    scf::YieldOp::create(b, loc, isOther);
+    b.setInsertionPointToStart(compared.elseBlock());
+    scf::YieldOp::create(b, loc, ValueRange{arith::ConstantIntOp::create(b, loc, 1, 1)});
+    b.setInsertionPointAfter(compared);
+    isNew = compared.getResult(0);
+  }
+  Value block = getBlock(operand, iteration);
+  if (isNew) {
+    auto fill = scf::IfOp::create(b, loc, isNew, /*withElseRegion=*/false);
+    b.setInsertionPointToStart(fill.thenBlock());
+    auto note = scf::IfOp::create(b, loc, isInside, /*withElseRegion=*/false);
+    operand.filler->moveAfter(note);
+    {
+      OpBuilder::InsertionGuard inner(b);
+      b.setInsertionPointToStart(note.thenBlock());
+      Value first = plus(times(slot, slotWords(operand)), word(kSlots));
+      auto put = [&](int64_t number, Value value) {
+        memref::StoreOp::create(b, loc, value, operand.state,
+                                ValueRange{toIndex(plus(first, word(number)))});
+      };
+      put(0, plus(load(operand, kGeneration), word(1)));
+      for (auto [number, value] : llvm::enumerate(key))
+        put(number + 1, value);
+    }
+    noteRange(operand);
+  }
+  b.setInsertionPoint(operand.filler);
+  if (operand.rowElements != 0) {
+    Value target = getPart(operand, block, part, 1);
+    operand.buffer.replaceUsesWithIf(
+        target, [](OpOperand &use) { return isa<strips::WriteOp>(use.getOwner()); });
+    return;
+  }
+  b.setInsertionPointAfter(operand.filler);
+  packColumns(operand, block, part);
+}
+
+/// Copies the buffer of b to its place in the panels of a block.
+void Keeper::packColumns(const Operand &operand, Value block, Value part) {
+  Value first = arith::MulIOp::create(b, loc, block, index(operand.blockElements));
+  Value firstRow = arith::MulIOp::create(b, loc, part, index(K));
+  ColumnPanels panels{operand.memory, first, firstRow, count * K, columns};
+  Type element = cast<MemRefType>(operand.memory.getType()).getElementType();
+  int64_t lanes = HostMachine::kLineBytes / (element.getIntOrFloatBitWidth() / 8);
+  auto copyPanel = [&](Value column, int64_t width) {
+    OpBuilder::InsertionGuard guard(b);
+    Value panel = panels.getPanel(b, loc, column, width);
+    auto rows = scf::ForOp::create(b, loc, index(0), index(K), index(1));
+    b.setInsertionPointToStart(rows.getBody());
+    Value row = rows.getInductionVar(), target = plus(firstRow, row);
+    for (int64_t at = 0; at < width; at += lanes) {
+      auto type = VectorType::get(std::min(lanes, width - at), element);
+      Value loaded = vector::LoadOp::create(b, loc, type, operand.buffer,
+                                            ValueRange{row, plus(column, index(at))});
+      vector::StoreOp::create(b, loc, loaded, panel, ValueRange{target, index(at)});
+    }
+  };
+  int64_t whole = N / columns * columns;
+  if (whole != 0) {
+    auto all = scf::ForOp::create(b, loc, index(0), index(whole), index(columns));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(all.getBody());
+    copyPanel(all.getInductionVar(), columns);
+  }
+  if (whole != N)
+    copyPanel(index(whole), N - whole);
+}
+
+/// The dot of `parts` iterations of a block, of which `iteration` is one.
+void Keeper::addDot(KeptDots &result, Value iteration, Value part, int64_t parts) {
+  Value blockA = getBlock(operands[0], iteration), blockB = getBlock(operands[1], iteration);
+  Value first = arith::MulIOp::create(b, loc, blockB, index(operands[1].blockElements));
+  Value firstRow = arith::MulIOp::create(b, loc, part, index(K));
+  result.panels.push_back({operands[1].memory, first, firstRow, count * K, columns});
+  Value a = getPart(operands[0], blockA, part, parts);
+  Value ofB = getPart(operands[1], blockB, part, parts);
+  auto copy = cast<strips::DotOp>(b.clone(*dot));
+  copy.getAMutable().assign(a);
+  copy.getBMutable().assign(ofB);
+  result.dots.push_back(copy);
+}
+
+std::optional<KeptDots> Keeper::keep(int64_t offset) {
+  auto func = loop->getParentOfType<tile::FuncOp>();
+  auto aType = cast<MemRefType>(dot.getA().getType()),
+       bType = cast<MemRefType>(dot.getB().getType());
+  Type element = aType.getElementType();
+  if (!func || !func.isKernel() || !(element.isF32() || element.isF64()) ||
+      bType.getElementType() != element ||
+      cast<MemRefType>(dot.getAcc().getType()).getElementType() != element)
+    return std::nullopt;
+  M = aType.getDimSize(0);
+  K = aType.getDimSize(1);
+  N = bType.getDimSize(1);
+  int64_t lanes = machine.vectorBits / element.getIntOrFloatBitWidth();
+  if (M * K < kMinTileElements || K * N < kMinTileElements || N % lanes != 0 ||
+      offset > kMaxScratchBytes)
+    return std::nullopt;
+  auto stores = findStores(func);
+  if (!stores)
+    return std::nullopt;
+  splitFillers(dot, loop);
+  operands[0].buffer = dot.getA();
+  operands[1].buffer = dot.getB();
+  for (Operand &operand : operands) {
+    operand.filler = findFiller(operand.buffer, dot, loop);
+    if (!operand.filler)
+      return std::nullopt;
+    std::optional<SmallVector<Value>> key = findKey(operand.filler, operand.buffer);
+    operand.isKept = key.has_value();
+    if (key)
+      operand.key = *key;
+  }
+  if (operands[0].filler == operands[1].filler || !(operands[0].isKept || operands[1].isKept))
+    return std::nullopt;
+
+  int64_t begin = offset;
+  // A block of each operand fits into the second-level cache.
+  int64_t bytes = (M + N) * K * element.getIntOrFloatBitWidth() / 8;
+  count = std::min(kMaxBlockSteps / K, machine.l2.bytes / bytes);
+  count = llvm::bit_floor(uint64_t(std::max<int64_t>(1, count)));
+  for (Operand &operand : operands) {
+    reserve(operand, offset);
+    operand.isKept &= operand.blocks > 0;
+  }
+  emitDrops(*stores);
+  b.setInsertionPoint(loop);
+  trips = buildTrips();
+  for (Operand &operand : operands)
+    beginLoop(operand);
+  declareState();
+
+  b.setInsertionPoint(loop);
+  auto yieldNext = [&](OpBuilder &, Location, ArrayRef<BlockArgument> added) {
+    // The dot's place decides these below.
+    return SmallVector<Value>(added.begin(), added.end());
+  };
+  SmallVector<Value> inits{word(0), operands[0].base, operands[1].base};
+  loop = cast<scf::ForOp>(*loop.replaceWithAdditionalYields(
+      b, inits, /*replaceInitOperandUsesInLoop=*/false, yieldNext));
+  auto carried = loop.getRegionIterArgs().take_back(3);
+  Value iteration = carried[0];
+  b.setInsertionPointToStart(loop.getBody());
+  Value part = toIndex(arith::RemSIOp::create(b, loc, iteration, word(count)));
+  for (auto [number, operand] : llvm::enumerate(operands)) {
+    operand.base = carried[number + 1];
+    // The loop has other arguments now.
+    if (operand.isKept)
+      operand.key = *findKey(operand.filler, operand.buffer);
+    emitFill(operand, iteration, part);
+  }
+
+  KeptDots result;
+  b.setInsertionPoint(dot);
+  Value next = plus(iteration, word(1));
+  if (count == 1) {
+    addDot(result, iteration, index(0), 1);
+  } else {
+    auto whenFull = scf::IfOp::create(b, loc, isEqual(toIndex(word(count - 1)), part),
+                                      /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(whenFull.thenBlock());
+    addDot(result, iteration, index(0), count);
+  }
+  auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
+  unsigned last = yield->getNumOperands();
+  yield->setOperand(last - 3, next);
+  yield->setOperand(last - 2, operands[0].base);
+  yield->setOperand(last - 1, operands[1].base);
+  std::optional<APInt> known = loop.getStaticTripCount();
+  if (count > 1 && (!known || known->urem(count) != 0)) {
+    b.setInsertionPointAfter(loop);
+    auto results = loop.getResults().take_back(3);
+    operands[0].base = results[1];
+    operands[1].base = results[2];
+    Value end = results[0];
+    Value left = arith::RemSIOp::create(b, loc, end, word(count));
+    Value previous = arith::SubIOp::create(b, loc, end, word(1));
+    auto rest = scf::ForOp::create(b, loc, index(0), toIndex(left), index(1));
+    b.setInsertionPointToStart(rest.getBody());
+    addDot(result, previous, rest.getInductionVar(), 1);
+  }
+  b.eraseOp(dot);
+  result.scratchBytes = offset - begin;
+  return result;
+}
+
+} // namespace
+
+Value ColumnPanels::getPanel(OpBuilder &b, Location loc, Value column, int64_t width) const {
+  Value size = arith::ConstantIndexOp::create(b, loc, rows);
+  Value start = arith::MulIOp::create(b, loc, column, size);
+  start = arith::AddIOp::create(b, loc, first, start);
+  auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, {width, 1});
+  auto type =
+      MemRefType::get({rows, width}, cast<MemRefType>(memory.getType()).getElementType(), layout);
+  SmallVector<OpFoldResult> sizes{b.getIndexAttr(rows), b.getIndexAttr(width)};
+  SmallVector<OpFoldResult> strides{b.getIndexAttr(width), b.getIndexAttr(1)};
+  return memref::ReinterpretCastOp::create(b, loc, type, memory, OpFoldResult(start), sizes,
+                                           strides);
+}
+
+std::optional<KeptDots> keepOperands(LoopDot found, const HostMachine &machine, int64_t columns,
+                                     int64_t scratchOffset) {
+  return Keeper(found, machine, columns).keep(scratchOffset);
+}
+
+} // namespace tessera

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Operands of dots that a thread keeps, packed, for its next programs.
+//
+// Programs of one row of tiles load the same tiles of a, and those of one column the same tiles of
+// b. If each packs its own, packing takes a tenth of a matmul's time. So a thread keeps what it has
+// packed, and the values that tell which tile it is (an address, bounds of masks): the tile's key.
+// A program whose key is found packs nothing:
+//
+//     for i:                          for i:
+//       write load(p, m), a             if slot i of the panel has another key than (p, m):
+//       write load(q, n), b               write load(p, m), slot i
+//       acc += a @ b                    the same for b
+//                                       if that ended a block: acc += blockA @ blockB
+//                                     acc += the slots that remain
+//
+// A panel has the tiles of one loop, one slot an iteration. A loop takes the panel whose first slot
+// has its first key, or else the panel that was filled the longest time ago. Neither choice matters
+// for the result, since each slot is compared with its own key.
+//
+// A kept tile has to equal the memory. Programs of one call run one after another, so each store
+// compares its addresses with those of all kept tiles, and drops them if the two may overlap.
+// A call drops what earlier calls have kept. Programs of other threads may store at any time, with
+// or without kept tiles, and kernels that could wait for them (atomics, volatile loads, barriers)
+// keep nothing.
+//
+// A panel that is not found again costs more than a small buffer, since its memory is not in the
+// first cache. A call of one program, or one whose panels have not been found for a while, uses the
+// last block of the memory alone, for all of its iterations.
+//
+// Each sum has its products in the same order as without all this.
+
+#ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_KEPTOPERANDS_H
+#define TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_KEPTOPERANDS_H
+
+#include "MergeDots.h"
+
+#include "tessera/Machine/HostMachine.h"
+
+namespace tessera {
+
+/// A b whose columns lie in panels of `columns`, each with all of its rows. Columns that remain
+/// have panels of powers of two.
+struct ColumnPanels {
+  mlir::Value memory;   ///< a memref of one dimension
+  mlir::Value first;    ///< where the operand begins in it, an index
+  mlir::Value firstRow; ///< of the dot, in each panel; an index
+  int64_t rows;         ///< of a panel
+  int64_t columns;
+
+  /// The panel of `width` columns from `column` on, a matrix whose rows are contiguous.
+  mlir::Value getPanel(mlir::OpBuilder &b, mlir::Location loc, mlir::Value column,
+                       int64_t width) const;
+};
+
+/// The dots in place of one, and their scratch memory.
+struct KeptDots {
+  /// Those of whole blocks, and of each iteration that remains. Their b is read from `panels`.
+  llvm::SmallVector<strips::DotOp> dots;
+  llvm::SmallVector<ColumnPanels> panels; ///< of each
+  int64_t scratchBytes = 0;
+};
+
+/// Keeps the operands of a dot of f32 or f64 in the scratch arena from `scratchOffset` on. The
+/// panels of b have `columns` columns. None: there is nothing to keep, or it may not be kept.
+std::optional<KeptDots> keepOperands(LoopDot found, const HostMachine &machine, int64_t columns,
+                                     int64_t scratchOffset);
+
+} // namespace tessera
+
+#endif // TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_KEPTOPERANDS_H

@@ -1,0 +1,89 @@
+// RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower-dot{machine=avx512},canonicalize,cse))' | FileCheck %s
+
+// Programs of one row load the same a: a slot is filled if it has another key. What a program
+// stores drops the tiles of a that it may overlap. Buffers may change, so b is packed each time.
+// CHECK-LABEL: tile.func @row(
+// CHECK-SAME: call_state = array<i64: [[OFFSET:[0-9]+]], {{[0-9]+}}>
+// CHECK: %[[STATE:.+]] = strips.scratch [[OFFSET]] : memref<{{.*}}xi64>
+// CHECK: memref.load %[[STATE]][%c0]
+// CHECK: scf.for {{.*}} iter_args(%[[I:.+]] = %c0_i64, %[[BASE:.+]] = %c-1_i64)
+// CHECK:   scf.if {{.*}} -> (i64)
+// CHECK:     scf.for
+// CHECK:   %[[NEW:.+]] = scf.if {{.*}} -> (i1)
+// CHECK:   scf.if %[[NEW]]
+// CHECK:     memref.store {{.*}}, %[[STATE]]
+// CHECK:     strips.group [64, 64]
+// CHECK:       tile.load
+// CHECK:   strips.group [64, 64]
+// CHECK:   vector.store
+// CHECK:   scf.if
+// CHECK:     vector.fma
+// CHECK: scf.for
+// CHECK:   vector.fma
+// CHECK: %[[HIGH:.+]] = memref.load %[[STATE]][%c5]
+// CHECK: arith.cmpi slt, {{.*}}, %[[HIGH]]
+// CHECK: scf.if
+// CHECK:   memref.store {{.*}}, %[[STATE]][%c1]
+// CHECK: strips.group
+// CHECK:   tile.store
+tile.func @row(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %acc = strips.scratch 0 : memref<64x64xf32>
+  %a = strips.scratch 16384 : memref<64x64xf32>
+  %b = strips.scratch 32768 : memref<64x64xf32>
+  %other = strips.scratch 49152 : memref<64x64xf32>
+  %pid = tile.program_id 0
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    %place = tile.addptr %p, %i : !tile.ptr<f32>, i32
+    %row = tile.addptr %place, %pid : !tile.ptr<f32>, i32
+    strips.group [64, 64] {
+      %ptrs = tile.splat %row : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>>
+      %x = tile.load %ptrs : tensor<64x64x!tile.ptr<f32>>
+      strips.write %x, %a : tensor<64x64xf32>, memref<64x64xf32>
+      strips.yield
+    }
+    strips.group [64, 64] {
+      %y = strips.read %other : memref<64x64xf32> -> tensor<64x64xf32>
+      strips.write %y, %b : tensor<64x64xf32>, memref<64x64xf32>
+      strips.yield
+    }
+    strips.dot %a, %b, %acc : memref<64x64xf32>, memref<64x64xf32>, memref<64x64xf32>
+  }
+  strips.group [64, 64] {
+    %ptrs = tile.splat %q : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>>
+    %sum = strips.read %acc : memref<64x64xf32> -> tensor<64x64xf32>
+    tile.store %ptrs, %sum : tensor<64x64x!tile.ptr<f32>>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+// A function knows nothing of the programs of a call, and keeps nothing.
+// CHECK-LABEL: tile.func private @function(
+// CHECK-NOT: call_state
+// CHECK: vector.fma
+tile.func private @function(%p: !tile.ptr<f32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %acc = strips.scratch 0 : memref<64x64xf32>
+  %a = strips.scratch 16384 : memref<64x64xf32>
+  %b = strips.scratch 32768 : memref<64x64xf32>
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    strips.group [64, 64] {
+      %ptrs = tile.splat %p : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>>
+      %x = tile.load %ptrs : tensor<64x64x!tile.ptr<f32>>
+      strips.write %x, %a : tensor<64x64xf32>, memref<64x64xf32>
+      strips.yield
+    }
+    strips.group [64, 64] {
+      %y = arith.constant dense<1.0> : tensor<64x64xf32>
+      strips.write %y, %b : tensor<64x64xf32>, memref<64x64xf32>
+      strips.yield
+    }
+    strips.dot %a, %b, %acc : memref<64x64xf32>, memref<64x64xf32>, memref<64x64xf32>
+  }
+  tile.return
+}
