@@ -849,6 +849,44 @@ TEST(NVPTXTarget, ALoopOfWgmmaAndTheJoinBehindItHaveTheSameZeros) {
   EXPECT_THAT(toPTX(joinSums("0.0", true), "sm_90a"), Not(HasSubstr(", 0;\nmov.b32")));
 }
 
+/// A loop whose sum a thread reads between a dot and `wait`. At the end of an iteration, `last`
+/// waits.
+std::string readSumBesideDot(const std::string &wait, const std::string &last) {
+  return R"(
+define ptx_kernel void @k(ptr addrspace(1) %p, i32 %n, float %zero) {
+entry:
+  br label %loop
+loop:
+  %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %sum = phi float [ %zero, %entry ], [ %done, %loop ]
+  %s = call float asm sideeffect "wgmma.mma_async $0;", "=f"()
+)" + wait +
+         R"(
+  store volatile float %sum, ptr addrspace(1) %p
+  %fenced = call float asm sideeffect "wgmma.fence.sync.aligned;", "=f,0"(float %sum)
+  %new = call float asm sideeffect "wgmma.mma_async $0;", "=f,0"(float %fenced)
+  %done = call float asm sideeffect ")" +
+         last + R"(", "=f,0"(float %new)
+  %next = add i32 %i, 1
+  %more = icmp ult i32 %next, %n
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}
+)";
+}
+
+TEST(NVPTXTarget, LoopsWhoseSumsAreReadBesideDotsStartWithAWait) {
+  const std::string all = "wgmma.wait_group.sync.aligned 0;";
+  auto countWaits = [&](const std::string &wait, const std::string &last) {
+    return llvm::StringRef(toPTX(readSumBesideDot(wait, last), "sm_90a")).count(all);
+  };
+  EXPECT_EQ(countWaits("", all), 2u);
+  // What is waited for in the iteration is known. What is pending at its end must stay so.
+  EXPECT_EQ(countWaits("  call void asm sideeffect \"" + all + "\", \"\"()", all), 2u);
+  EXPECT_EQ(countWaits("", "wgmma.wait_group.sync.aligned 1;"), 0u);
+}
+
 TEST(NVPTXTarget, AWrappedIndexIsNoConstantAwayFromOneThatDoesNotWrap) {
   std::string ptx = toPTX(kWrappingIndices, "sm_90a");
   EXPECT_THAT(ptx, HasSubstr(", 32;"));

@@ -279,6 +279,7 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
         unrollRotatedLoads(function, functions);
         keepWarpgroupLoops(ofFunction, functions.getResult<ScalarEvolutionAnalysis>(function));
         recomputeHeldInvariants(ofFunction);
+        waitAtStartOfWarpgroupLoops(ofFunction);
       }
   }
   GlobalDCEPass().run(module, modules);

@@ -11,6 +11,11 @@
 // the join. It would also move conversions of the results in front of the join, since it can
 // convert constants. There two elements are not converted by one instruction, and ptxas takes
 // longer for the joins.
+//
+// If a loop's sums are complete at the end of an iteration, the next one may read them beside dots
+// of its own. ptxas 13.5 does not see that, if a branch of some threads lies between: it waits
+// behind each dot of the loop (C7518). A wait at the start of the iteration, for which nothing is
+// pending, tells it.
 
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
 
@@ -193,5 +198,61 @@ void tessera::hideStartingZeros(Function &function, LoopInfo &loops, DominatorTr
     BasicBlock *block = zeros.findBlock(dominators);
     if (block && zeros.hasJoins() && loops.getLoopFor(block) == loops.getLoopFor(before))
       zeros.makeIn(block);
+  }
+}
+
+static StringRef getAssembly(const Instruction &op) {
+  auto *call = dyn_cast<CallInst>(&op);
+  auto *assembly = call ? dyn_cast<InlineAsm>(call->getCalledOperand()) : nullptr;
+  return assembly ? assembly->getAsmString() : StringRef();
+}
+
+static bool isWait(const Instruction &op) {
+  return getAssembly(op).starts_with("wgmma.wait_group");
+}
+
+/// True for dots, and for fences and waits, through which sums pass.
+static bool isOfWarpgroupDots(const Instruction &op) { return getAssembly(op).contains("wgmma."); }
+
+/// True if the latch waits for all dots.
+static bool endsComplete(const BasicBlock &latch) {
+  for (const Instruction &op : reverse(latch))
+    if (isOfWarpgroupDots(op))
+      return isWait(op) && getAssembly(op).rtrim("; ").ends_with(" 0");
+  return false;
+}
+
+/// True if threads read a sum of the iteration before, behind a dot and before a wait.
+static bool readsSumsBesideDots(BasicBlock &header) {
+  bool isBesideDot = false;
+  for (const Instruction &op : header) {
+    if (isWait(op))
+      return false;
+    if (isWarpgroupDot(op)) {
+      isBesideDot = true;
+      continue;
+    }
+    bool isOfSum = any_of(op.operands(), [&](const Value *value) {
+      auto *phi = dyn_cast<PHINode>(value);
+      return phi && phi->getParent() == &header && any_of(phi->users(), [](const User *user) {
+               return isOfWarpgroupDots(*cast<Instruction>(user));
+             });
+    });
+    if (isBesideDot && isOfSum && !isOfWarpgroupDots(op))
+      return true;
+  }
+  return false;
+}
+
+void tessera::waitAtStartOfWarpgroupLoops(LoopInfo &loops) {
+  for (Loop *loop : loops.getLoopsInPreorder()) {
+    BasicBlock *header = loop->getHeader(), *latch = loop->getLoopLatch();
+    if (!latch || !endsComplete(*latch) || !readsSumsBesideDots(*header))
+      continue;
+    IRBuilder<> builder(&*header->getFirstNonPHIIt());
+    InlineAsm *wait = InlineAsm::get(FunctionType::get(builder.getVoidTy(), /*isVarArg=*/false),
+                                     "wgmma.wait_group.sync.aligned 0;", "",
+                                     /*hasSideEffects=*/true);
+    builder.CreateCall(wait)->setConvergent();
   }
 }

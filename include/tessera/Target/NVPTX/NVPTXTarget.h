@@ -87,6 +87,10 @@ void shareAddressBases(llvm::Function &function);
 /// Has ptxas not unroll loops of wgmma with few iterations, which it miscompiles.
 void keepWarpgroupLoops(llvm::LoopInfo &loops, llvm::ScalarEvolution &evolution);
 
+/// Has loops of wgmma whose sums are complete say so at the start of an iteration. ptxas would wait
+/// behind each dot otherwise.
+void waitAtStartOfWarpgroupLoops(llvm::LoopInfo &loops);
+
 /// Has loops of wgmma start from zeros that LLVM does not know. A join of their results with zeros
 /// then needs no others, and no conversion is moved in front of it.
 void hideStartingZeros(llvm::Function &function, llvm::LoopInfo &loops,
