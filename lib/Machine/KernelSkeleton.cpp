@@ -196,8 +196,10 @@ public:
       : skeleton(skeleton), launch(launch), guesses(guesses), left(maxVisits),
         numbers(skeleton.values.size()), taken(skeleton.blocks.size()) {
     visits.resize(skeleton.blocks.size());
-    hasGuesses = std::any_of(skeleton.blocks.begin(), skeleton.blocks.end(),
-                             [](const SkeletonBlock &block) { return block.isGuessedLoop; });
+    hasGuesses =
+        std::any_of(skeleton.blocks.begin(), skeleton.blocks.end(), [](const SkeletonBlock &block) {
+          return block.loop == SkeletonBlock::Loop::Guessed;
+        });
   }
 
   /// `words` are those of the program.
@@ -295,8 +297,10 @@ int Walker::choose(const SkeletonBlock &block, int number) {
       return found == block.cases.end() ? 0 : int(found - block.cases.begin()) + 1;
     }
   isCertain = false;
-  if (!block.isGuessedLoop)
+  if (block.loop == SkeletonBlock::Loop::None)
     return block.guess;
+  if (block.loop == SkeletonBlock::Loop::Remainder)
+    return 1 - block.guess;
   noteIteration(block, number);
   if (++taken[number] % guesses.get(number) != 0)
     return block.guess;
@@ -491,7 +495,7 @@ static llvm::json::Array toJSON(const SkeletonBlock &block) {
                            int(block.waitsForPending),
                            block.condition,
                            block.guess,
-                           int(block.isGuessedLoop),
+                           int(block.loop),
                            llvm::json::Array(block.successors),
                            llvm::json::Array(block.values),
                            std::move(phis),
@@ -574,7 +578,8 @@ static SkeletonBlock readBlock(Reader &reader, const llvm::json::Array &row, int
   block.waitsForPending = reader.integer(row, 2, 0, 2);
   block.condition = reader.integer(row, 3, -1, numValues);
   block.guess = reader.integer(row, 4, 0, 2);
-  block.isGuessedLoop = reader.integer(row, 5, 0, 2);
+  block.loop =
+      SkeletonBlock::Loop(reader.integer(row, 5, 0, int64_t(SkeletonBlock::Loop::Remainder) + 1));
   const llvm::json::Array &successors = reader.array(row, 6), &values = reader.array(row, 7);
   for (size_t i = 0; i < successors.size(); ++i)
     block.successors.push_back(reader.integer(successors, i, 0, numBlocks));

@@ -44,7 +44,9 @@ static void printBlock(llvm::raw_ostream &out, const SkeletonBlock &block, size_
     out << (i ? "" : " -> ") << choice << "b" << block.successors[i];
   if (block.successors.size() > 1) {
     out << " (" << (block.condition < 0 ? "unknown" : "computed");
-    if (block.isGuessedLoop)
+    if (block.loop == SkeletonBlock::Loop::Remainder)
+      out << ", a remainder: leaves by b" << block.successors[1 - block.guess];
+    else if (block.loop == SkeletonBlock::Loop::Guessed)
       out << ", a loop: stays by b" << block.successors[block.guess];
     else
       out << ", guess b" << block.successors[block.guess];

@@ -34,7 +34,7 @@ KernelSkeleton makeLoop(int64_t step, SkeletonValue count = {Op::Argument, 32, 0
   loop.condition = 5;
   loop.successors = {1, 2};
   loop.guess = 0;
-  loop.isGuessedLoop = true;
+  loop.loop = SkeletonBlock::Loop::Guessed;
   loop.latency = 10;
   loop.work[Resource::Issue] = 4;
   loop.traffic[1] = {128, 0};
@@ -111,6 +111,15 @@ TEST(KernelSkeletonTest, ProgramsAndWarpsShareWhatTheyRead) {
   EXPECT_DOUBLE_EQ(skeleton.walk(launch).visits[1], 2 * 100);
 }
 
+TEST(KernelSkeletonTest, RemaindersRunOnce) {
+  KernelSkeleton skeleton = makeLoop(1);
+  skeleton.blocks[1].loop = SkeletonBlock::Loop::Remainder;
+  ProgramWork work = skeleton.walk(getSizes(std::nullopt));
+  EXPECT_FALSE(work.isCertain);
+  EXPECT_EQ(work.visits[1], 1);
+  EXPECT_EQ(skeleton.walk(getSizes(3)).visits[1], 3); // its end is known
+}
+
 TEST(KernelSkeletonTest, SecondLoopsReadAgain) {
   // 10 programs have 50 iterations each, and a second block reads as much.
   KernelSkeleton skeleton = makeLoop(1);
@@ -133,7 +142,7 @@ TEST(KernelSkeletonTest, OuterUnknownLoopsAreNotScaledAgain) {
   skeleton.blocks[1].successors = {1, 2};
   skeleton.blocks.push_back({});
   skeleton.blocks[2].successors = {1, 3};
-  skeleton.blocks[2].isGuessedLoop = true;
+  skeleton.blocks[2].loop = SkeletonBlock::Loop::Guessed;
   LaunchSizes launch = getSizes(std::nullopt, 32, {10, 1, 1});
   launch.arrayBytes = {-1, 128 * 10 * KernelSkeleton::kGuessedIterations * 5};
   ProgramWork work = skeleton.walk(launch);

@@ -17,7 +17,7 @@ KernelSkeleton makeSkeleton() {
   entry.latency = 31.5;
   entry.work[Resource::Issue] = 14;
   loop.successors = {1, 2};
-  loop.isGuessedLoop = true;
+  loop.loop = SkeletonBlock::Loop::Guessed;
   loop.latency = 10;
   loop.pending = 900;
   loop.waitsForPending = true;

@@ -169,6 +169,42 @@ end:
   EXPECT_NEAR(work.traffic[0].second, 2 * 32, 1e-9);
 }
 
+TEST(KernelWorkTest, LoopsOfLastIterationsAreRemainders) {
+  // A loop up to %middle, and another one up to a loaded end.
+  auto getLoop = [](const std::string &step, const std::string &begin) {
+    return count(R"(
+entry:
+  %n = load i32, ptr addrspace(1) %p
+  %middle = and i32 %n, -4
+  %bound = add i32 %middle, -4
+  br label %first
+first:
+  %i = phi i32 [0, %entry], [%in, %first]
+  %in = add i32 %i, )" +
+                 step + R"(
+  %c = icmp slt i32 %i, %bound
+  br i1 %c, label %first, label %between
+between:
+  br label %second
+second:
+  %j = phi i32 [)" +
+                 begin + R"(, %between], [%j1, %second]
+  %j1 = add i32 %j, 1
+  %d = icmp slt i32 %j1, %n
+  br i1 %d, label %second, label %end
+end:
+  ret void
+)")
+        .blocks;
+  };
+  using Loop = SkeletonBlock::Loop;
+  EXPECT_EQ(getLoop("4", "%middle")[1].loop, Loop::Guessed);
+  EXPECT_EQ(getLoop("4", "%middle")[3].loop, Loop::Remainder);
+  // Two halves of the iterations, and the same ones twice.
+  EXPECT_EQ(getLoop("1", "%middle")[3].loop, Loop::Guessed);
+  EXPECT_EQ(getLoop("4", "0")[3].loop, Loop::Guessed);
+}
+
 TEST(KernelWorkTest, WarpsTakeTheirOwnBranches) {
   KernelSkeleton skeleton = count(R"(
   %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()

@@ -19,7 +19,8 @@
 // kGuessedIterations times. Example: 1,000 programs sum up segments of 64 MB, and an iteration
 // reads 4 KB. Then a program has 16 iterations. Programs that differ only along axes of the grid
 // that no address depends on read the same part. So 8 columns of programs that share the segments
-// count once, and so do the warps of a program that load the same index.
+// count once, and so do the warps of a program that load the same index. A loop for the last
+// iterations of one that has several in one runs once.
 //
 // Producer warps read tile counts and the like from shared memory, where other warps wrote them. So
 // the walk keeps such words from one warp to the next.
@@ -153,7 +154,12 @@ struct SkeletonBlock {
   std::vector<int> successors;
   /// The successor that is taken if the condition is unknown, and how often before the other one.
   int guess = 0;
-  bool isGuessedLoop = false;
+  enum class Loop : uint8_t {
+    None,
+    Guessed,
+    Remainder ///< of a loop in front, an iteration of which does several of this one's
+  };
+  Loop loop = Loop::None; ///< that the branch stays in, if its condition is unknown
 
   ResourceUse work;
   double latency = 0;

@@ -331,6 +331,59 @@ int SkeletonBuilder::add(const Value *value) {
   return place;
 }
 
+/// The constant that each iteration adds to a phi of a loop's header; 0 if there is none.
+static int64_t getStep(const PHINode &phi, const Loop &loop) {
+  const BasicBlock *latch = loop.getLoopLatch();
+  auto *sum = latch ? dyn_cast<BinaryOperator>(phi.getIncomingValueForBlock(latch)) : nullptr;
+  if (!sum || sum->getOpcode() != Instruction::Add || sum->getOperand(0) != &phi)
+    return 0;
+  auto *step = dyn_cast<ConstantInt>(sum->getOperand(1));
+  return step ? step->getSExtValue() : 0;
+}
+
+/// True if a value is computed from another one in a few operations.
+static bool isComputedFrom(const Value *value, const Value *other, unsigned operations = 4) {
+  if (value == other)
+    return true;
+  auto *op = dyn_cast<Instruction>(value);
+  return op && operations > 0 && isa<BinaryOperator, CastInst, FreezeInst, MinMaxIntrinsic>(op) &&
+         any_of(op->operands(),
+                [&](const Use &use) { return isComputedFrom(use, other, operations - 1); });
+}
+
+/// True if a loop ends where another one begins, whose steps are a fraction of its own.
+static bool leavesRemainder(const Loop &loop, const Value *begin, int64_t step) {
+  bool hasLongSteps = any_of(loop.getHeader()->phis(), [&](const PHINode &phi) {
+    int64_t own = getStep(phi, loop);
+    return own >= 2 * step && own % step == 0;
+  });
+  SmallVector<BasicBlock *> exiting;
+  loop.getExitingBlocks(exiting);
+  return hasLongSteps && any_of(exiting, [&](const BasicBlock *block) {
+           auto *branch = dyn_cast<BranchInst>(block->getTerminator());
+           auto *end = branch ? dyn_cast<ICmpInst>(branch->getCondition()) : nullptr;
+           return end && any_of(end->operands(), [&](const Use &bound) {
+                    return loop.isLoopInvariant(bound) && isComputedFrom(bound, begin);
+                  });
+         });
+}
+
+/// True for the loop behind one with several iterations in one, for the last few iterations.
+static bool isRemainder(const Loop &loop, const LoopInfo &loops) {
+  const BasicBlock *before = loop.getLoopPredecessor();
+  if (!before)
+    return false;
+  return any_of(loop.getHeader()->phis(), [&](const PHINode &phi) {
+    int64_t step = getStep(phi, loop);
+    const Value *begin = phi.getIncomingValueForBlock(before);
+    return step > 0 && !isa<Constant>(begin) &&
+           any_of(loops.getLoopsInPreorder(), [&](const Loop *other) {
+             return !other->contains(&loop) && !loop.contains(other) &&
+                    leavesRemainder(*other, begin, step);
+           });
+  });
+}
+
 void SkeletonBuilder::setGuess(const BasicBlock &block, const LoopInfo &loops) {
   const Instruction *end = block.getTerminator();
   if (end->getNumSuccessors() < 2)
@@ -341,11 +394,12 @@ void SkeletonBuilder::setGuess(const BasicBlock &block, const LoopInfo &loops) {
          stays1 = loop->contains(end->getSuccessor(1));
     if (stays0 != stays1) {
       own.guess = stays0 ? 0 : 1;
-      own.isGuessedLoop = true;
+      own.loop =
+          isRemainder(*loop, loops) ? SkeletonBlock::Loop::Remainder : SkeletonBlock::Loop::Guessed;
       // A loop that asks memory until it has changed.
       for (const Instruction &op : block)
         if (op.isAtomic() || op.isVolatile())
-          own.isGuessedLoop = false, own.guess = stays0 ? 1 : 0;
+          own.loop = SkeletonBlock::Loop::None, own.guess = stays0 ? 1 : 0;
       return;
     }
   }
