@@ -72,19 +72,13 @@ static std::optional<LoopWork> countWork(scf::ForOp loop, const GPUMachine &mach
   return work;
 }
 
-/// Not of a GPU: so many elements of a thread keep it busy without those of the next iteration
-/// (measured on an H200).
-static constexpr int64_t kMinElements = 4;
-
 /// How many iterations should have their loads in flight together.
 static int64_t chooseCount(const LoopWork &work, int64_t threads) {
-  // Not of a GPU: code of that size is fetched in time. More work than that hides the latency of
-  // its loads, too (measured on an H200).
-  constexpr double kMaxInstructions = 1024;
   int64_t bytes = std::max<int64_t>(1, work.loadedBytes / threads);
   int64_t count = ScheduleSizes::kMaxIterationsInFlight;
   while (count > 1 && (count * bytes > ScheduleSizes::kBytesInFlight ||
-                       double(count) * work.instructions / double(threads) > kMaxInstructions))
+                       double(count) * work.instructions / double(threads) >
+                           double(ScheduleSizes::kMaxInstructionsInFlight)))
     count /= 2;
   return count;
 }
@@ -218,8 +212,8 @@ struct TileGPUOverlapLoadsPass
         return;
       std::optional<LoopWork> work = countWork(loop, **machine);
       if (work && work->loadedBytes != 0)
-        loops.push_back(
-            {loop, chooseCount(*work, threads), work->elements < kMinElements * threads});
+        loops.push_back({loop, chooseCount(*work, threads),
+                         work->elements < ScheduleSizes::kMinElementsAlone * threads});
     });
     for (auto [loop, count, isShort] : loops)
       overlap(loop, count, isShort);
