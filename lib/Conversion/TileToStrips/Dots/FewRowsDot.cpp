@@ -49,7 +49,6 @@ struct Step {
   int64_t elements;                  ///< of k in a vector
 };
 
-int64_t getM(strips::DotOp dot) { return cast<MemRefType>(dot.getA().getType()).getDimSize(0); }
 int64_t getK(strips::DotOp dot) { return cast<MemRefType>(dot.getA().getType()).getDimSize(1); }
 int64_t getN(strips::DotOp dot) { return cast<MemRefType>(dot.getB().getType()).getDimSize(1); }
 Type getElement(Value buffer) { return cast<MemRefType>(buffer.getType()).getElementType(); }
@@ -80,9 +79,9 @@ std::optional<Step> chooseStep(strips::DotOp dot, const HostMachine &machine, bo
 /// Elements that are in memory as they are in registers.
 bool isPlain(Type element) { return element.isInteger(8) || element.isBF16() || element.isF16(); }
 
-class Finder {
+class FewRowsFinder {
 public:
-  Finder(const HostMachine &machine, bool deterministic)
+  FewRowsFinder(const HostMachine &machine, bool deterministic)
       : machine(machine), deterministic(deterministic) {}
 
   std::optional<FewRowsDot> find(strips::DotOp dot);
@@ -96,9 +95,9 @@ private:
   AccessAnalysis access;
 };
 
-std::optional<FewRowsDot> Finder::find(strips::DotOp dot) {
+std::optional<FewRowsDot> FewRowsFinder::find(strips::DotOp dot) {
   std::optional<Step> step = chooseStep(dot, machine, deterministic);
-  if (!step || getM(dot) > kMaxRows || getK(dot) % step->elements != 0 ||
+  if (!step || getRows(dot) > kMaxRows || getK(dot) % step->elements != 0 ||
       getK(dot) < kMinVectors * step->elements)
     return std::nullopt;
   auto aType = cast<MemRefType>(dot.getA().getType());
@@ -131,7 +130,7 @@ std::optional<FewRowsDot> Finder::find(strips::DotOp dot) {
 
 /// The load that a tile comes from, directly or by a buffer that is written once; null if the dot
 /// cannot read the memory itself.
-tile::LoadOp Finder::findLoad(Value source, strips::DotOp dot) {
+tile::LoadOp FewRowsFinder::findLoad(Value source, strips::DotOp dot) {
   tile::LoadOp load = findLoadOf(source);
   if (!load || !liesAlongK(load) ||
       tile::getShape(load.getType()) != tile::getShape(source.getType()))
@@ -142,7 +141,7 @@ tile::LoadOp Finder::findLoad(Value source, strips::DotOp dot) {
 }
 
 /// True if vectors along the second dimension of a tile can be loaded where it lies.
-bool Finder::liesAlongK(tile::LoadOp load) {
+bool FewRowsFinder::liesAlongK(tile::LoadOp load) {
   return isPlain(getElementTypeOrSelf(load.getType())) && !load.getMask() &&
          !load.getIsVolatile() && access.getRun(load.getPtr(), 1).isRow() &&
          access.getForm(load.getPtr()).isAffineAlong(0);
@@ -191,7 +190,7 @@ ShiftedWeights findShift(Value decoded) {
 /// The extents of a dot, and what its loops are made of.
 struct Extents {
   Extents(strips::DotOp dot, const HostMachine &machine, size_t parts)
-      : step(*chooseStep(dot, machine, /*deterministic=*/false)), M(getM(dot)), K(getK(dot)),
+      : step(*chooseStep(dot, machine, /*deterministic=*/false)), M(getRows(dot)), K(getK(dot)),
         N(getN(dot)), lanes(machine.vectorBits / 32), acc(getElement(dot.getAcc())) {
     packedElement =
         step.instruction ? getElement(dot.getA()) : Type(Float32Type::get(dot.getContext()));
@@ -621,7 +620,7 @@ scf::ForOp findLoopOfSums(strips::DotOp dot, const SetVector<Operation *> &fewRo
 
 FewRowsDots findFewRowsDots(Operation *func, const HostMachine &machine, bool deterministic) {
   FewRowsDots groups;
-  Finder finder(machine, deterministic);
+  FewRowsFinder finder(machine, deterministic);
   func->walk([&](strips::DotOp dot) {
     if (std::optional<FewRowsDot> found = finder.find(dot))
       groups[found->group].push_back(*found);

@@ -23,6 +23,11 @@ struct FewRowsDot {
   mlir::Value decoded; ///< what is computed from it, element by element, and transposed
 };
 
+/// The rows of a dot's a.
+inline int64_t getRows(strips::DotOp dot) {
+  return mlir::cast<mlir::MemRefType>(dot.getA().getType()).getDimSize(0);
+}
+
 /// Such dots, by the groups that write their b.
 using FewRowsDots = llvm::MapVector<strips::GroupOp, llvm::SmallVector<FewRowsDot>>;
 

@@ -39,14 +39,12 @@ constexpr int64_t kMinMultiplies = 5;
 /// The same of a vector of decoded weights.
 constexpr int64_t kMinDecodedMultiplies = 8;
 /// Lines along k between those that are loaded and those that are fetched (Emerald Rapids).
-constexpr int64_t kPrefetchLines = 8;
-
-int64_t getM(strips::DotOp dot) { return cast<MemRefType>(dot.getA().getType()).getDimSize(0); }
+constexpr int64_t kLinesAhead = 8;
 
 class FewRowsTilesEmitter : TileLoops {
 public:
   explicit FewRowsTilesEmitter(ArrayRef<FewRowsDot> dots)
-      : TileLoops(dots.back().dot), dots(dots), M(getM(dot)),
+      : TileLoops(dots.back().dot), dots(dots), M(getRows(dot)),
         N(cast<MemRefType>(dot.getB().getType()).getDimSize(1)),
         accElement(cast<MemRefType>(dot.getAcc().getType()).getElementType()) {
     auto type = cast<MemRefType>(dot.getA().getType());
@@ -210,7 +208,7 @@ private:
   }
 
   void fetch(Value weights, Value next, Value stride, Value k) {
-    Value ahead = add(k, std::min(kPrefetchLines * kLineBytes, bytes));
+    Value ahead = add(k, std::min(kLinesAhead * kLineBytes, bytes));
     Value isBehind = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, ahead, index(bytes));
     Value wrapped = arith::SubIOp::create(b, loc, ahead, index(bytes));
     Value offset = arith::SelectOp::create(b, loc, isBehind, wrapped, ahead);
@@ -298,10 +296,10 @@ const AMXInstruction *findFewRowsTiles(const FewRowsDot &found, const HostMachin
       bits != element.getIntOrFloatBitWidth())
     return nullptr;
   const DotInstruction *vectors = element.isBF16() ? machine.bf16Dot : machine.int8Dot;
-  int64_t multiplies = getM(dot) * (vectors ? 1 : 2);
+  int64_t multiplies = getRows(dot) * (vectors ? 1 : 2);
   bool fits = b.getDimSize(1) % kRows == 0 &&
-              a.getDimSize(1) % (kWords * instruction->steps) == 0 && getM(dot) <= kRows &&
-              llvm::isPowerOf2_64(getM(dot));
+              a.getDimSize(1) % (kWords * instruction->steps) == 0 && getRows(dot) <= kRows &&
+              llvm::isPowerOf2_64(getRows(dot));
   return fits && multiplies >= (isDecoded ? kMinDecodedMultiplies : kMinMultiplies) ? instruction
                                                                                     : nullptr;
 }

@@ -46,7 +46,7 @@ enum StateWord : int64_t {
 };
 
 /// One operand of a dot, and where it is kept.
-struct Operand {
+struct KeptOperand {
   Value buffer;
   Operation *filler;      ///< in the loop's body: writes the buffer, and has no other effect
   SmallVector<Value> key; ///< values that tell which tile it writes
@@ -202,29 +202,29 @@ private:
   Value fromTop(Value value) {
     return arith::SubIOp::create(b, loc, word(llvm::maxIntN(64)), value);
   }
-  Value load(const Operand &operand, int64_t at) {
+  Value load(const KeptOperand &operand, int64_t at) {
     return memref::LoadOp::create(b, loc, operand.state, ValueRange{index(at)});
   }
-  void store(const Operand &operand, int64_t at, Value value) {
+  void store(const KeptOperand &operand, int64_t at, Value value) {
     memref::StoreOp::create(b, loc, value, operand.state, ValueRange{index(at)});
   }
-  int64_t slotWords(const Operand &operand) const { return 1 + operand.key.size(); }
+  int64_t slotWords(const KeptOperand &operand) const { return 1 + operand.key.size(); }
 
-  void reserve(Operand &operand, int64_t &offset);
+  void reserve(KeptOperand &operand, int64_t &offset);
   Value buildTrips();
   void declareState();
-  void drop(const Operand &operand);
+  void drop(const KeptOperand &operand);
   void emitDrops(ArrayRef<tile::StoreOp> stores);
-  void beginLoop(Operand &operand);
+  void beginLoop(KeptOperand &operand);
   Value toWord(Value value);
-  Value isFilled(const Operand &operand, Value slot, ValueRange key);
-  Value findPanel(Operand &operand, ValueRange key);
-  Value isInPanel(const Operand &operand, Value iteration);
-  Value getBlock(const Operand &operand, Value iteration);
-  Value getPart(const Operand &operand, Value block, Value part, int64_t count);
-  void emitFill(Operand &operand, Value iteration, Value part);
-  void noteRange(const Operand &operand);
-  void packColumns(const Operand &operand, Value block, Value part);
+  Value isFilled(const KeptOperand &operand, Value slot, ValueRange key);
+  Value findPanel(KeptOperand &operand, ValueRange key);
+  Value isInPanel(const KeptOperand &operand, Value iteration);
+  Value getBlock(const KeptOperand &operand, Value iteration);
+  Value getPart(const KeptOperand &operand, Value block, Value part, int64_t count);
+  void emitFill(KeptOperand &operand, Value iteration, Value part);
+  void noteRange(const KeptOperand &operand);
+  void packColumns(const KeptOperand &operand, Value block, Value part);
   void addDot(KeptDots &result, Value iteration, Value part, int64_t count);
 
   strips::DotOp dot;
@@ -234,13 +234,13 @@ private:
   IRRewriter b;
   Location loc;
   AccessAnalysis access;
-  std::array<Operand, 2> operands; ///< a and b
+  std::array<KeptOperand, 2> operands; ///< a and b
   int64_t M = 0, N = 0, K = 0, count = 1;
   Value trips; ///< i64
 };
 
 /// Memory for an operand's blocks and state.
-void Keeper::reserve(Operand &operand, int64_t &offset) {
+void Keeper::reserve(KeptOperand &operand, int64_t &offset) {
   bool isA = &operand == &operands[0];
   Type element = cast<MemRefType>(operand.buffer.getType()).getElementType();
   int64_t elementBytes = element.getIntOrFloatBitWidth() / 8;
@@ -292,7 +292,7 @@ void Keeper::declareState() {
   SmallVector<int64_t> states;
   if (auto others = func->getAttrOfType<DenseI64ArrayAttr>(strips::kCallStateAttr))
     llvm::append_range(states, others.asArrayRef());
-  for (const Operand &operand : operands) {
+  for (const KeptOperand &operand : operands) {
     if (!operand.isKept)
       continue;
     auto scratch = operand.state.getDefiningOp<strips::ScratchOp>();
@@ -305,7 +305,7 @@ void Keeper::declareState() {
 }
 
 /// Drops all that is kept of an operand.
-void Keeper::drop(const Operand &operand) {
+void Keeper::drop(const KeptOperand &operand) {
   store(operand, kGeneration, plus(load(operand, kGeneration), word(1)));
   store(operand, kBelow, word(0));
   store(operand, kHigh, word(0));
@@ -319,7 +319,7 @@ void Keeper::emitDrops(ArrayRef<tile::StoreOp> stores) {
     StripEmitter emitter(group, access);
     AddressRange range = AddressRanges(group, access, emitter).get(stored.getPtr());
     b.setInsertionPoint(group);
-    for (const Operand &operand : operands) {
+    for (const KeptOperand &operand : operands) {
       if (!operand.isKept)
         continue;
       Value meets = arith::ConstantIntOp::create(b, loc, 1, 1);
@@ -335,7 +335,7 @@ void Keeper::emitDrops(ArrayRef<tile::StoreOp> stores) {
 }
 
 /// In front of the loop: how many panels of its length there are, and if they are worth a look.
-void Keeper::beginLoop(Operand &operand) {
+void Keeper::beginLoop(KeptOperand &operand) {
   operand.base = word(-1);
   if (!operand.isKept)
     return;
@@ -364,7 +364,7 @@ Value Keeper::toWord(Value value) {
 }
 
 /// True if a slot has the tile of this key.
-Value Keeper::isFilled(const Operand &operand, Value slot, ValueRange key) {
+Value Keeper::isFilled(const KeptOperand &operand, Value slot, ValueRange key) {
   Value first = plus(times(slot, slotWords(operand)), word(kSlots));
   auto at = [&](int64_t number) -> Value {
     return memref::LoadOp::create(b, loc, operand.state,
@@ -377,7 +377,7 @@ Value Keeper::isFilled(const Operand &operand, Value slot, ValueRange key) {
 }
 
 /// The first block of the panel that begins with this key, or of the one to be filled next.
-Value Keeper::findPanel(Operand &operand, ValueRange key) {
+Value Keeper::findPanel(KeptOperand &operand, ValueRange key) {
   OpBuilder::InsertionGuard guard(b);
   auto search = scf::ForOp::create(b, loc, word(0), operand.panels, word(1), word(-1));
   b.setInsertionPointToStart(search.getBody());
@@ -401,12 +401,12 @@ Value Keeper::findPanel(Operand &operand, ValueRange key) {
 }
 
 /// True if an iteration has a slot in the loop's panel.
-Value Keeper::isInPanel(const Operand &operand, Value iteration) {
+Value Keeper::isInPanel(const KeptOperand &operand, Value iteration) {
   return both(isLess(word(-1), operand.base), isLess(iteration, trips));
 }
 
 /// The block of an iteration, an index.
-Value Keeper::getBlock(const Operand &operand, Value iteration) {
+Value Keeper::getBlock(const KeptOperand &operand, Value iteration) {
   Value last = word(operand.blocks);
   if (operand.isKept) {
     Value kept = plus(operand.base, over(iteration, word(count)));
@@ -416,7 +416,7 @@ Value Keeper::getBlock(const Operand &operand, Value iteration) {
 }
 
 /// The part of `count` iterations of a block, as a matrix. For b, only its type is right.
-Value Keeper::getPart(const Operand &operand, Value block, Value part, int64_t parts) {
+Value Keeper::getPart(const KeptOperand &operand, Value block, Value part, int64_t parts) {
   bool isA = operand.rowElements != 0;
   int64_t rows = isA ? M : parts * K, width = isA ? parts * K : N;
   int64_t stride = isA ? operand.rowElements : N;
@@ -434,7 +434,7 @@ Value Keeper::getPart(const Operand &operand, Value block, Value part, int64_t p
 }
 
 /// Adds what the filler loads to the addresses of all kept tiles.
-void Keeper::noteRange(const Operand &operand) {
+void Keeper::noteRange(const KeptOperand &operand) {
   operand.filler->walk([&](strips::GroupOp group) {
     StripEmitter emitter(group, access);
     AddressRanges ranges(group, access, emitter);
@@ -453,7 +453,7 @@ void Keeper::noteRange(const Operand &operand) {
 }
 
 /// In front of the filler, and around it: fills the slot of an iteration, unless it has the tile.
-void Keeper::emitFill(Operand &operand, Value iteration, Value part) {
+void Keeper::emitFill(KeptOperand &operand, Value iteration, Value part) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(operand.filler);
   Value isNew;
@@ -517,7 +517,7 @@ void Keeper::emitFill(Operand &operand, Value iteration, Value part) {
 }
 
 /// Copies the buffer of b to its place in the panels of a block.
-void Keeper::packColumns(const Operand &operand, Value block, Value part) {
+void Keeper::packColumns(const KeptOperand &operand, Value block, Value part) {
   Value first = arith::MulIOp::create(b, loc, block, index(operand.blockElements));
   Value firstRow = arith::MulIOp::create(b, loc, part, index(K));
   ColumnPanels panels{operand.memory, first, firstRow, count * K, columns};
@@ -583,7 +583,7 @@ std::optional<KeptDots> Keeper::keep(int64_t offset) {
   splitFillers(dot, loop);
   operands[0].buffer = dot.getA();
   operands[1].buffer = dot.getB();
-  for (Operand &operand : operands) {
+  for (KeptOperand &operand : operands) {
     operand.filler = findFiller(operand.buffer, dot, loop);
     if (!operand.filler)
       return std::nullopt;
@@ -600,14 +600,14 @@ std::optional<KeptDots> Keeper::keep(int64_t offset) {
   int64_t bytes = (M + N) * K * element.getIntOrFloatBitWidth() / 8;
   count = std::min(kMaxBlockSteps / K, machine.l2.bytes / bytes);
   count = llvm::bit_floor(uint64_t(std::max<int64_t>(1, count)));
-  for (Operand &operand : operands) {
+  for (KeptOperand &operand : operands) {
     reserve(operand, offset);
     operand.isKept &= operand.blocks > 0;
   }
   emitDrops(*stores);
   b.setInsertionPoint(loop);
   trips = buildTrips();
-  for (Operand &operand : operands)
+  for (KeptOperand &operand : operands)
     beginLoop(operand);
   declareState();
 

@@ -45,14 +45,14 @@ std::optional<Words> getWords(strips::DotOp dot, bool isDecoded, const HostMachi
 
 /// True if an operation makes a matrix of a tile of words.
 bool isMatrixOfWords(Operation *op) {
-  // Not an index map: the loops are for the orders that a Finder knows.
+  // Not an index map: the loops are for the orders that a WeightsFinder knows.
   auto reshape = dyn_cast<tile::ReshapeOp>(op);
   return reshape && reshape.getSource().getDefiningOp<tile::TransOp>();
 }
 
-class Finder {
+class WeightsFinder {
 public:
-  Finder(const HostMachine &machine, bool deterministic)
+  WeightsFinder(const HostMachine &machine, bool deterministic)
       : machine(machine), deterministic(deterministic) {}
 
   std::optional<PackedDot> find(strips::DotOp dot) {
@@ -107,7 +107,7 @@ private:
 
 PackedDots findPackedDots(Operation *func, const HostMachine &machine, bool deterministic) {
   PackedDots groups;
-  Finder finder(machine, deterministic);
+  WeightsFinder finder(machine, deterministic);
   func->walk([&](strips::DotOp dot) {
     if (std::optional<PackedDot> found = finder.find(dot))
       groups[found->group].push_back(*found);
