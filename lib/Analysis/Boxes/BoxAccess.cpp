@@ -108,7 +108,6 @@ private:
   LaunchExpr describe(const ScalarPolynomial &polynomial);
   bool isAligned(const ScalarPolynomial &elements);
   int64_t getDivisibility(Value value);
-  ScalarPolynomial getLeast(const ScalarPolynomial &coordinate);
   bool isNonNegativeCoordinate(const ScalarPolynomial &coordinate);
 
   AccessAnalysis &analysis;
@@ -444,35 +443,8 @@ bool BoxFinder::shareOut() {
 // Coordinates that are not negative
 //===----------------------------------------------------------------------===//
 
-/// At most the least value of a coordinate in any iteration. Where loops go down, that is of the
-/// last one: with a step s it is at most (upper - lower - 1) / s iterations behind the first one.
-ScalarPolynomial BoxFinder::getLeast(const ScalarPolynomial &coordinate) {
-  ScalarPolynomial least = coordinate;
-  for (const ScalarTerm &term : coordinate.getTerms()) {
-    if (term.scale >= 0 || term.factors.size() != 1 || !term.factors.front().isIteration)
-      continue;
-    auto variable = cast<BlockArgument>(term.factors.front().value);
-    auto loop = dyn_cast<scf::ForOp>(variable.getOwner()->getParentOp());
-    std::optional<int64_t> step = loop ? getConstantIntValue(loop.getStep()) : std::nullopt;
-    if (!step || *step <= 0 || term.scale % *step != 0 || loop.getUnsignedCmp() ||
-        !proof.isAsComputed(loop.getLowerBound()) || !proof.isAsComputed(loop.getUpperBound()))
-      continue;
-    std::optional<LinearForm> lower = analysis.getLinearForm(loop.getLowerBound()),
-                              upper = analysis.getLinearForm(loop.getUpperBound());
-    std::optional<ScalarPolynomial> distance =
-        lower && upper ? upper->uniform.minus(lower->uniform) : std::nullopt;
-    distance = distance ? distance->minus(1) : std::nullopt;
-    std::optional<ScalarPolynomial> moved =
-        distance ? distance->times(term.scale / *step) : std::nullopt;
-    moved = moved ? moved->minus(toPolynomial(term)) : std::nullopt;
-    if (std::optional<ScalarPolynomial> next = moved ? least.plus(*moved) : std::nullopt)
-      least = *next;
-  }
-  return least;
-}
-
 bool BoxFinder::isNonNegativeCoordinate(const ScalarPolynomial &coordinate) {
-  auto [fixed, varying] = getLeast(coordinate).partition(isArgument);
+  auto [fixed, varying] = proof.getLeast(coordinate).partition(isArgument);
   if (!proof.require(fixed))
     return refuse("an index may be negative");
   for (const ScalarTerm &term : varying.getTerms()) {

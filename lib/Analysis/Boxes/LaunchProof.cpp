@@ -205,3 +205,31 @@ bool LaunchProof::isAsComputed(Value index, unsigned depth) {
   // A name of its own is what the program computes, and so is what has no operands.
   return index.getType().isIntOrIndex() || isa<arith::ConstantOp, RangeOp>(op);
 }
+
+/// With a step s, the last iteration is at most (upper - lower - 1) / s behind the first one.
+ScalarPolynomial LaunchProof::getLeast(const ScalarPolynomial &coordinate) {
+  ScalarPolynomial least = coordinate;
+  for (const ScalarTerm &term : coordinate.getTerms()) {
+    if (term.scale >= 0 || term.factors.size() != 1 || !term.factors.front().isIteration)
+      continue;
+    ScalarPolynomial ofTerm =
+        *ScalarPolynomial(term.scale).times(ScalarPolynomial::ofFactor(term.factors.front()));
+    auto variable = cast<BlockArgument>(term.factors.front().value);
+    auto loop = dyn_cast<scf::ForOp>(variable.getOwner()->getParentOp());
+    std::optional<int64_t> step = loop ? getConstantIntValue(loop.getStep()) : std::nullopt;
+    if (!step || *step <= 0 || term.scale % *step != 0 || loop.getUnsignedCmp() ||
+        !isAsComputed(loop.getLowerBound()) || !isAsComputed(loop.getUpperBound()))
+      continue;
+    std::optional<LinearForm> lower = analysis.getLinearForm(loop.getLowerBound()),
+                              upper = analysis.getLinearForm(loop.getUpperBound());
+    std::optional<ScalarPolynomial> distance =
+        lower && upper ? upper->uniform.minus(lower->uniform) : std::nullopt;
+    distance = distance ? distance->minus(1) : std::nullopt;
+    std::optional<ScalarPolynomial> moved =
+        distance ? distance->times(term.scale / *step) : std::nullopt;
+    moved = moved ? moved->minus(ofTerm) : std::nullopt;
+    if (std::optional<ScalarPolynomial> next = moved ? least.plus(*moved) : std::nullopt)
+      least = *next;
+  }
+  return least;
+}

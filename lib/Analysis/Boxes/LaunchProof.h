@@ -59,6 +59,9 @@ public:
   llvm::ArrayRef<mlir::Value> getAddressParts() const { return addressParts.getArrayRef(); }
   /// True if the program's index is what its form says, in arithmetic that does not wrap.
   bool isAsComputed(mlir::Value index, unsigned depth = 0);
+  /// At most the least value of a coordinate in any iteration. Where it goes down with a loop, that
+  /// is the one of the last iteration.
+  ScalarPolynomial getLeast(const ScalarPolynomial &coordinate);
 
 private:
   bool proves(mlir::Value value, llvm::function_ref<bool(IntegerRanges &)> holds);
