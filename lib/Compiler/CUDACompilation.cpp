@@ -497,8 +497,10 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
   if (metadata.spillBytes != 0 || options.maxRegisters || findRaisedRegisters(ptx) != 0 ||
       (!isStraight && !getDotPlaces(metadata.remarks).empty()))
     return assembled;
-  // By itself, ptxas gives up registers for warps, and delays loads for these.
-  if (programs == 0 && countWarps(metadata) > kEnoughWarps && countWarps(metadata) <= kMaxWarps) {
+  // By itself, ptxas gives up registers for warps, and delays loads for these. Loads of dots are
+  // copies to shared memory, which it does not delay.
+  if (programs == 0 && !llvm::StringRef(ptx).contains("mma") &&
+      countWarps(metadata) > kEnoughWarps && countWarps(metadata) <= kMaxWarps) {
     std::string roomier = ptx;
     setProgramsPerSM(roomier, llvm::divideCeil(kEnoughWarps, metadata.numWarps));
     PtxasResult result = runPtxas(roomier, assembler);
