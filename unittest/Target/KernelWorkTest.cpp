@@ -120,6 +120,20 @@ TEST(KernelWorkTest, LanesHandAddressesOn) {
   EXPECT_EQ(skeleton.blocks[0].traffic.count(-1), 0u);
 }
 
+TEST(KernelWorkTest, ProductsOfNarrowNumbersAreOneInstruction) {
+  auto getIssue = [](const std::string &number, const std::string &rest) {
+    return count("%t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n%w = load i64, ptr addrspace(1) "
+                 "%p\n%z = zext i32 %t to i64\n%m = mul i64 " +
+                 number + ", 3528531795\n" + rest + "store i64 %m, ptr addrspace(1) %p\nret void\n")
+        .blocks[0]
+        .work[Resource::Issue];
+  };
+  EXPECT_EQ(getIssue("%w", "") - getIssue("%z", ""), 2);
+  // The upper half is a register, and a shift by another number is two instructions.
+  EXPECT_EQ(getIssue("%z", "%h = lshr i64 %m, 32\n"), getIssue("%z", ""));
+  EXPECT_EQ(getIssue("%z", "%h = lshr i64 %m, 7\n"), getIssue("%z", "") + 2);
+}
+
 TEST(KernelWorkTest, LoadedNumbersAreRarelyEqual) {
   auto guess = [](const std::string &predicate) {
     return count(

@@ -120,6 +120,14 @@ void WorkOfInstructions::addBox(const CallInst &call, bool isLoad, InstructionWo
       }
 }
 
+/// True for a number of 64 bits that has been one of 32.
+static bool isNarrow(const Value *value) {
+  if (auto *constant = dyn_cast<ConstantInt>(value))
+    return constant->getValue().isIntN(32) || constant->getValue().isSignedIntN(32);
+  auto *cast = dyn_cast<CastInst>(value);
+  return cast && isa<ZExtInst, SExtInst>(cast) && cast->getSrcTy()->getScalarSizeInBits() <= 32;
+}
+
 void WorkOfInstructions::addArithmetic(const Instruction &op, InstructionWork &work) {
   Type *type = op.getType(), *scalar = type->getScalarType();
   double count = 1;
@@ -155,8 +163,21 @@ void WorkOfInstructions::addArithmetic(const Instruction &op, InstructionWork &w
   case Instruction::Sub:
     work.integers(isWide ? 2 * count : count);
     return;
-  case Instruction::Mul:
-    work.floats(isWide ? 4 * count : 2 * count); // half the rate of the pipe for floats
+  case Instruction::Mul: {
+    // Halves of 64 bits are multiplied one by one, unless both numbers have 32.
+    double products = isWide && !(isNarrow(op.getOperand(0)) && isNarrow(op.getOperand(1))) ? 3 : 1;
+    work.issue(products * count);
+    work.use[Resource::Floats] += 2 * products * count; // half the rate of the pipe for floats
+    return;
+  }
+  case Instruction::LShr:
+  case Instruction::Shl:
+    // The other half of 64 bits has a register of its own.
+    if (auto *places = dyn_cast<ConstantInt>(op.getOperand(1));
+        places && isWide && places->getValue() == 32)
+      work.latency = 0;
+    else
+      work.integers(isWide ? 2 * count : count);
     return;
   case Instruction::UDiv:
   case Instruction::SDiv:
