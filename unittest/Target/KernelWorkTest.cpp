@@ -235,6 +235,24 @@ end:
   EXPECT_EQ(work.use[Resource::Tensor], 16);
 }
 
+TEST(KernelWorkTest, DotsOfOneText) {
+  auto get = [](const std::string &dots, const std::string &operands) {
+    return count("call void asm sideeffect \"" + dots + "\", \"" + operands +
+                 "(float 0.0, i64 0, i32 0)\nret void\n")
+        .walk({{1, 1, 1}, 128, {}});
+  };
+  const std::string dot = "wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 ";
+  std::string inMemory = dot + "{$0}, $1, $1, p, 1, 1, 0, 0;";
+  auto one = get(inMemory, "f,l,r\""), two = get(inMemory + "\\0A" + inMemory, "f,l,r\"");
+  EXPECT_EQ(two.use[Resource::Tensor], 2 * one.use[Resource::Tensor]);
+  EXPECT_EQ(two.use[Resource::Shared], 2 * one.use[Resource::Shared]);
+  EXPECT_GE(two.latency, one.latency + 64); // the second adds to the first one's results
+  auto others = get(inMemory + "\\0A" + dot + "{$2}, $1, $1, p, 1, 1, 0, 0;", "f,l,r\"");
+  EXPECT_LT(others.latency, one.latency + 8); // these are only issued behind it
+  auto words = get(dot + "{$0}, {$2, $2, $2, $2}, $1, p, 1, 1, 0;", "f,l,r\"");
+  EXPECT_LT(words.use[Resource::Shared], one.use[Resource::Shared]);
+}
+
 TEST(KernelWorkTest, BarriersOrderAndLoadsOverlap) {
   auto latency = [](const std::string &between) {
     return count("%a = getelementptr i8, ptr addrspace(1) %p, i32 4096\n"
