@@ -178,7 +178,7 @@ public:
       : dot(found.dot), loop(found.loop), machine(machine), columns(columns), b(found.loop),
         loc(found.dot.getLoc()) {}
 
-  std::optional<KeptDots> keep(int64_t offset);
+  std::optional<KeptDot> keep(int64_t offset);
 
 private:
   Value word(int64_t value) { return arith::ConstantIntOp::create(b, loc, value, 64); }
@@ -225,7 +225,7 @@ private:
   void emitFill(KeptOperand &operand, Value iteration, Value part);
   void noteRange(const KeptOperand &operand);
   void packColumns(const KeptOperand &operand, Value block, Value part);
-  void addDot(KeptDots &result, Value iteration, Value part, int64_t count);
+  Value isLastIteration();
 
   strips::DotOp dot;
   scf::ForOp loop;
@@ -520,7 +520,7 @@ void Keeper::emitFill(KeptOperand &operand, Value iteration, Value part) {
 void Keeper::packColumns(const KeptOperand &operand, Value block, Value part) {
   Value first = arith::MulIOp::create(b, loc, block, index(operand.blockElements));
   Value firstRow = arith::MulIOp::create(b, loc, part, index(K));
-  ColumnPanels panels{operand.memory, first, firstRow, count * K, columns};
+  ColumnPanels panels{operand.memory, first, index(K), count * K, K};
   Type element = cast<MemRefType>(operand.memory.getType()).getElementType();
   int64_t lanes = HostMachine::kLineBytes / (element.getIntOrFloatBitWidth() / 8);
   auto copyPanel = [&](Value column, int64_t width) {
@@ -547,21 +547,13 @@ void Keeper::packColumns(const KeptOperand &operand, Value block, Value part) {
     copyPanel(index(whole), N - whole);
 }
 
-/// The dot of `parts` iterations of a block, of which `iteration` is one.
-void Keeper::addDot(KeptDots &result, Value iteration, Value part, int64_t parts) {
-  Value blockA = getBlock(operands[0], iteration), blockB = getBlock(operands[1], iteration);
-  Value first = arith::MulIOp::create(b, loc, blockB, index(operands[1].blockElements));
-  Value firstRow = arith::MulIOp::create(b, loc, part, index(K));
-  result.panels.push_back({operands[1].memory, first, firstRow, count * K, columns});
-  Value a = getPart(operands[0], blockA, part, parts);
-  Value ofB = getPart(operands[1], blockB, part, parts);
-  auto copy = cast<strips::DotOp>(b.clone(*dot));
-  copy.getAMutable().assign(a);
-  copy.getBMutable().assign(ofB);
-  result.dots.push_back(copy);
+/// True in the last iteration of the loop. The distance is right as an unsigned number.
+Value Keeper::isLastIteration() {
+  Value left = arith::SubIOp::create(b, loc, loop.getUpperBound(), loop.getInductionVar());
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ule, left, loop.getStep());
 }
 
-std::optional<KeptDots> Keeper::keep(int64_t offset) {
+std::optional<KeptDot> Keeper::keep(int64_t offset) {
   auto func = loop->getParentOfType<tile::FuncOp>();
   auto aType = cast<MemRefType>(dot.getA().getType()),
        bType = cast<MemRefType>(dot.getB().getType());
@@ -631,36 +623,29 @@ std::optional<KeptDots> Keeper::keep(int64_t offset) {
     emitFill(operand, iteration, part);
   }
 
-  KeptDots result;
   b.setInsertionPoint(dot);
-  Value next = plus(iteration, word(1));
-  if (count == 1) {
-    addDot(result, iteration, index(0), 1);
-  } else {
-    auto whenFull = scf::IfOp::create(b, loc, isEqual(toIndex(word(count - 1)), part),
-                                      /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard guard(b);
+  Value next = plus(iteration, word(1)), steps = index(K), zero = index(0);
+  scf::IfOp whenFull;
+  if (count > 1) {
+    Value isFull = isEqual(toIndex(word(count - 1)), part);
+    whenFull = scf::IfOp::create(b, loc, arith::OrIOp::create(b, loc, isFull, isLastIteration()),
+                                 /*withElseRegion=*/false);
     b.setInsertionPointToStart(whenFull.thenBlock());
-    addDot(result, iteration, index(0), count);
+    steps = arith::MulIOp::create(b, loc, plus(part, index(1)), index(K));
   }
+  Value blockA = getBlock(operands[0], iteration), blockB = getBlock(operands[1], iteration);
+  Value first = arith::MulIOp::create(b, loc, blockB, index(operands[1].blockElements));
+  KeptDot result{{}, {operands[1].memory, first, steps, count * K, K}, 0};
+  Value a = getPart(operands[0], blockA, zero, count);
+  Value ofB = getPart(operands[1], blockB, zero, count);
+  result.dot = cast<strips::DotOp>(b.clone(*dot));
+  result.dot.getAMutable().assign(a);
+  result.dot.getBMutable().assign(ofB);
   auto yield = cast<scf::YieldOp>(loop.getBody()->getTerminator());
   unsigned last = yield->getNumOperands();
   yield->setOperand(last - 3, next);
   yield->setOperand(last - 2, operands[0].base);
   yield->setOperand(last - 1, operands[1].base);
-  std::optional<APInt> known = loop.getStaticTripCount();
-  if (count > 1 && (!known || known->urem(count) != 0)) {
-    b.setInsertionPointAfter(loop);
-    auto results = loop.getResults().take_back(3);
-    operands[0].base = results[1];
-    operands[1].base = results[2];
-    Value end = results[0];
-    Value left = arith::RemSIOp::create(b, loc, end, word(count));
-    Value previous = arith::SubIOp::create(b, loc, end, word(1));
-    auto rest = scf::ForOp::create(b, loc, index(0), toIndex(left), index(1));
-    b.setInsertionPointToStart(rest.getBody());
-    addDot(result, previous, rest.getInductionVar(), 1);
-  }
   b.eraseOp(dot);
   result.scratchBytes = offset - begin;
   return result;
@@ -681,8 +666,8 @@ Value ColumnPanels::getPanel(OpBuilder &b, Location loc, Value column, int64_t w
                                            strides);
 }
 
-std::optional<KeptDots> keepOperands(LoopDot found, const HostMachine &machine, int64_t columns,
-                                     int64_t scratchOffset) {
+std::optional<KeptDot> keepOperands(LoopDot found, const HostMachine &machine, int64_t columns,
+                                    int64_t scratchOffset) {
   return Keeper(found, machine, columns).keep(scratchOffset);
 }
 

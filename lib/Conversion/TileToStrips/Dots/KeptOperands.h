@@ -11,8 +11,7 @@
 //       write load(p, m), a             if slot i of the panel has another key than (p, m):
 //       write load(q, n), b               write load(p, m), slot i
 //       acc += a @ b                    the same for b
-//                                       if that ended a block: acc += blockA @ blockB
-//                                     acc += the slots that remain
+//                                       if a block or the loop ends: acc += blockA @ blockB
 //
 // A panel has the tiles of one loop, one slot an iteration. A loop takes the panel whose first slot
 // has its first key, or else the panel that was filled the longest time ago. Neither choice matters
@@ -40,31 +39,30 @@
 namespace tessera {
 
 /// A b whose columns lie in panels of `columns`, each with all of its rows. Columns that remain
-/// have panels of powers of two.
+/// have a panel of their own.
 struct ColumnPanels {
-  mlir::Value memory;   ///< a memref of one dimension
-  mlir::Value first;    ///< where the operand begins in it, an index
-  mlir::Value firstRow; ///< of the dot, in each panel; an index
-  int64_t rows;         ///< of a panel
-  int64_t columns;
+  mlir::Value memory; ///< a memref of one dimension
+  mlir::Value first;  ///< where the operand begins in it, an index
+  mlir::Value steps;  ///< rows that count, a multiple of `unit`; an index
+  int64_t rows;       ///< of a panel
+  int64_t unit;
 
   /// The panel of `width` columns from `column` on, a matrix whose rows are contiguous.
   mlir::Value getPanel(mlir::OpBuilder &b, mlir::Location loc, mlir::Value column,
                        int64_t width) const;
 };
 
-/// The dots in place of one, and their scratch memory.
-struct KeptDots {
-  /// Those of whole blocks, and of each iteration that remains. Their b is read from `panels`.
-  llvm::SmallVector<strips::DotOp> dots;
-  llvm::SmallVector<ColumnPanels> panels; ///< of each
-  int64_t scratchBytes = 0;
+/// The dot of several iterations in place of one, and its scratch memory.
+struct KeptDot {
+  strips::DotOp dot; ///< of as many steps as its panels have
+  ColumnPanels panels;
+  int64_t scratchBytes;
 };
 
 /// Keeps the operands of a dot of f32 or f64 in the scratch arena from `scratchOffset` on. The
 /// panels of b have `columns` columns. None: there is nothing to keep, or it may not be kept.
-std::optional<KeptDots> keepOperands(LoopDot found, const HostMachine &machine, int64_t columns,
-                                     int64_t scratchOffset);
+std::optional<KeptDot> keepOperands(LoopDot found, const HostMachine &machine, int64_t columns,
+                                    int64_t scratchOffset);
 
 } // namespace tessera
 

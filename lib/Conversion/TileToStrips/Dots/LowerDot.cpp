@@ -217,8 +217,7 @@ private:
       pack(panel, packedB, steps, vectors * width);
       panel = {packedB, index(0), index(0)};
     } else if (panels) {
-      panel = {panels->getPanel(b, loc, column, vectors * width), add(panels->firstRow, k),
-               index(0)};
+      panel = {panels->getPanel(b, loc, column, vectors * width), k, index(0)};
     }
     forEachBlock(M, block.rows, [&](Value row, int64_t rows) {
       emitBlock(a, panel, row, column, rows, vectors, width, steps);
@@ -244,9 +243,10 @@ private:
             fromZero ? arith::ConstantOp::create(b, loc, b.getZeroAttr(type)).getResult()
                      : widen(vector::LoadOp::create(b, loc, storedType, target, at(r, v))));
 
-    int64_t unroll = chooseSteps({rows, vectors}, steps);
+    int64_t unroll = chooseSteps({rows, vectors}, panels ? panels->unit : steps);
+    Value end = panels ? panels->steps : index(steps);
     auto loop =
-        scf::ForOp::create(b, loc, index(0), index(steps), index(unroll), accumulators,
+        scf::ForOp::create(b, loc, index(0), end, index(unroll), accumulators,
                            [&](OpBuilder &body, Location, Value k, ValueRange carried) {
                              OpBuilder::InsertionGuard guard(b);
                              b.restoreInsertionPoint(body.saveInsertionPoint());
@@ -384,14 +384,11 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
       if (!found)
         continue;
       auto &[begin, size] = getScratch(dot);
-      if (std::optional<KeptDots> keptDots =
+      if (std::optional<KeptDot> kept =
               keepOperands(*found, *machine, getPanelColumns(dot, *machine), begin)) {
-        begin += keptDots->scratchBytes;
-        for (auto [each, where] : llvm::zip_equal(keptDots->dots, keptDots->panels))
-          keptPanels[each] = where;
-        dot = keptDots->dots.front();
-        if (keptDots->dots.size() > 1)
-          singles.insert(keptDots->dots.back());
+        begin += kept->scratchBytes;
+        keptPanels[kept->dot] = kept->panels;
+        dot = kept->dot;
         continue;
       }
       int64_t count = chooseIterations(dot, *machine, deterministic);

@@ -375,13 +375,14 @@ Value ProgramLowering::getScratchView(strips::ScratchOp scratch) {
 
 /// Buffers in the arena are aligned as their elements are. Without this attribute, MLIR queries
 /// LLVM for each access, in a new context, which takes a third of the time of lowering vectors.
-static void alignAccesses(strips::ScratchOp scratch) {
-  Type element = cast<MemRefType>(scratch.getType()).getElementType();
+static void alignAccesses(Value buffer) {
+  Type element = cast<MemRefType>(buffer.getType()).getElementType();
   uint64_t bytes = element.getIntOrFloatBitWidth() / 8;
-  for (Operation *user : scratch->getUsers())
+  for (Operation *user : buffer.getUsers())
     TypeSwitch<Operation *>(user)
         .Case<vector::LoadOp, vector::StoreOp, vector::GatherOp, vector::ScatterOp>(
-            [&](auto access) { access.setAlignment(bytes); });
+            [&](auto access) { access.setAlignment(bytes); })
+        .Case([](memref::ReinterpretCastOp part) { alignAccesses(part); });
 }
 
 /// If `fails` is true, ends the launch with the fault that `site` describes.
