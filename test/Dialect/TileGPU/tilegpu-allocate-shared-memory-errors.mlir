@@ -45,3 +45,31 @@ tile.func private @several(%x: tensor<256x256xi8, #a>, %y: tensor<256x256xi16, #
   tile.return
 }
 }
+
+// -----
+
+// A ring beside a tile from before the loop: the compiler tries a shorter ring, instead of writing
+// the tile in each iteration.
+#rows = #tilegpu.layout<32x8, reg = [[0, 1], [0, 2]], lane = [[0, 4], [1, 0], [2, 0], [4, 0], [8, 0]], warp = [[16, 0], [0, 0]]>
+#shared = #tilegpu.layout<32x8, offset = [[0, 1], [0, 2], [0, 4], [1, 0], [2, 0], [4, 0], [8, 0], [16, 0]]>
+!buffer = !tilegpu.memdesc<32x8xf32, #shared>
+!ring = !tilegpu.memdesc<32x8xf32, #shared, slots = 162>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_80">} {
+tile.func private @ring(%x: tensor<32x8xf32, #rows>, %n: i32) attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  // expected-error @below {{needs 167936 bytes of shared memory, but a program on sm_80 has at most 166912}}
+  // expected-note @below {{165888 bytes to keep this tile in shared memory}}
+  %ring = tilegpu.local_alloc : () -> !ring
+  // expected-note @below {{1024 bytes to keep this tile in shared memory}}
+  %held = tilegpu.local_alloc %x : (tensor<32x8xf32, #rows>) -> !buffer
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    // expected-note @below {{1024 bytes to keep this tile in shared memory}}
+    %own = tilegpu.local_alloc %x : (tensor<32x8xf32, #rows>) -> !buffer
+    %y = tilegpu.local_load %own : !buffer -> tensor<32x8xf32, #rows>
+    %z = tilegpu.local_load %held : !buffer -> tensor<32x8xf32, #rows>
+  }
+  tilegpu.local_dealloc %ring : !ring
+  tile.return
+}
+}

@@ -7,7 +7,8 @@
 // barriers, so it is done only if a program would not fit otherwise. The largest live scratch gets
 // more rounds, until all fits.
 //
-// If rounds do not suffice, buffers that are filled before a loop are filled in its iterations:
+// If rounds do not suffice, and there are no rings in the way that could be shorter, buffers that
+// are filled before a loop are filled in its iterations:
 //
 //     %b = local_alloc %x                           for ... {
 //     for ... {                                       %b = local_alloc %x
@@ -45,6 +46,11 @@ static StringRef describe(Operation *owner) {
   if (isa<CallOpInterface>(owner))
     return "call this function";
   return "compute this";
+}
+
+static bool isRing(Operation *owner) {
+  auto alloc = dyn_cast<LocalAllocOp>(owner);
+  return alloc && alloc.getType().isRing();
 }
 
 /// The innermost block that contains all of `ops`, reached from `outer` through loops and branches
@@ -151,6 +157,11 @@ struct TileGPUAllocateSharedMemoryPass
             return isInTheWay(place) && takeMoreRounds(place.interval.owner);
           }))
         return true;
+      // Shorter rings cost less. The error makes the compiler try them.
+      if (llvm::any_of(places, [&](const Placed &place) {
+            return isInTheWay(place) && isRing(place.interval.owner);
+          }))
+        continue;
       if (llvm::any_of(places, [&](const Placed &place) {
             return isInTheWay(place) && fillLater(place.interval);
           }))
