@@ -359,14 +359,33 @@ std::optional<StringRef> FlatLoop::planCounts() {
 // Bounds
 //===----------------------------------------------------------------------===//
 
-/// The other factor of a product.
-static Value divideProduct(Value product, const OffsetValue &factor) {
+/// True if a number is `n / s` rounded up, and a period the same of max(n, 1). Where they differ, n
+/// and the number are not positive.
+static bool isPeriodBelowOne(Value number, const OffsetValue &period) {
+  auto divided = number.getDefiningOp<DivIntOp>();
+  auto least =
+      period.base && period.offset.isZero() ? period.base.getDefiningOp<DivIntOp>() : DivIntOp();
+  APInt size, by;
+  if (!divided || !least || !matchPattern(divided.getRhs(), m_ConstantInt(&size)) ||
+      !matchPattern(least.getRhs(), m_ConstantInt(&by)) || size != by ||
+      divided.getSignedness() != Signedness::Signed)
+    return false;
+  OffsetValue sum = OffsetValue::of(divided.getLhs()), most = OffsetValue::of(least.getLhs());
+  auto max = most.base ? most.base.getDefiningOp<arith::MaxSIOp>() : arith::MaxSIOp();
+  return max && matchPattern(max.getRhs(), m_One()) && most.offset == size - 1 &&
+         OffsetValue::of(max.getLhs()) == OffsetValue{sum.base, sum.offset - (size - 1)};
+}
+
+/// The other factor of a product with the period, or with what is below 1 where the period is 1.
+/// Then the product is 0, or the other factor is no less as an unsigned number.
+static Value divideProduct(Value product, const OffsetValue &period) {
   auto mul = product.getDefiningOp<arith::MulIOp>();
-  if (!mul)
-    return Value();
-  if (OffsetValue::of(mul.getLhs()) == factor)
+  auto isPeriod = [&](Value factor) {
+    return OffsetValue::of(factor) == period || isPeriodBelowOne(factor, period);
+  };
+  if (mul && isPeriod(mul.getLhs()))
     return mul.getRhs();
-  return OffsetValue::of(mul.getRhs()) == factor ? mul.getLhs() : Value();
+  return mul && isPeriod(mul.getRhs()) ? mul.getLhs() : Value();
 }
 
 Period FlatLoop::emitPeriod(OpBuilder &builder) {
