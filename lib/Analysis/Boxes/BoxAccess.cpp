@@ -499,10 +499,16 @@ static Interval getRange(const ScalarPolynomial &polynomial, IntegerRanges &rang
   return sum;
 }
 
-/// True if 32 bits have all indices from a coordinate on.
-static bool isInRange(const ScalarPolynomial &coordinate, int64_t extent, IntegerRanges &ranges) {
+/// True if 32 bits have all indices from a coordinate on, which is nowhere below `bound`.
+static bool isInRange(const ScalarPolynomial &coordinate, const ScalarPolynomial &bound,
+                      int64_t extent, IntegerRanges &ranges) {
   auto [least, most] = getRange(coordinate, ranges);
+  least = llvm::APIntOps::smax(least, getRange(bound, ranges).first);
   return least.isSignedIntN(32) && (most + (extent - 1)).isSignedIntN(32);
+}
+
+static bool isInRange(const ScalarPolynomial &coordinate, int64_t extent, IntegerRanges &ranges) {
+  return isInRange(coordinate, coordinate, extent, ranges);
 }
 
 /// Collects the indices of 32 bits in an address. They do not wrap there (Access.h).
@@ -537,7 +543,7 @@ void BoxFinder::collectNarrowIndices(Value pointers) {
 /// it makes, is what the program computes in so many.
 bool BoxFinder::isNarrow(const ScalarPolynomial &coordinate, const ScalarPolynomial &stride,
                          int64_t extent) {
-  if (isInRange(coordinate, extent, analysis.getRanges()))
+  if (isInRange(coordinate, proof.getLeast(coordinate), extent, analysis.getRanges()))
     return true;
   std::optional<ScalarPolynomial> offset = coordinate.times(stride);
   return llvm::any_of(narrowIndices, [&](const ScalarPolynomial &index) {

@@ -387,25 +387,33 @@ DESCENDING = {
     "from the last whole tile": "for k in range(K // BK * BK - BK, -1, -BK)",
     "tiles": "for t in range(tl.cdiv(K, BK) - 1, -1, -1)",
     "a difference": "for t in range(0, tl.cdiv(K, BK))",
+    "pointers": "for _ in range(0, tl.cdiv(K, BK))",
     "below 0": "for k in range((tl.cdiv(K, BK) - 1) * BK, -BK, -BK)",
 }
 PLACES = {"tiles": "k = t * BK", "a difference": "k = (tl.cdiv(K, BK) - 1 - t) * BK"}
 
 
+DOWN = """a_ptr -= BK
+        b_ptr -= BK * N"""
+
+
 def make_descending(spelling: str):
+    is_moved = spelling == "pointers"
     return make_kernel(f"""
 @tessera.jit
 def kernel(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     rows = tl.program_id(0) * BM + tl.arange(0, BM)
     columns, inner = tl.arange(0, BN), tl.arange(0, BK)
     acc = tl.zeros((BM, BN), tl.float32)
+    k = (tl.cdiv(K, BK) - 1) * BK
     {DESCENDING[spelling]}:
         {PLACES.get(spelling, "")}
-        a_mask = (rows[:, None] < M) & ((k + inner)[None, :] < K)
+        a_mask = (rows[:, None] < M) & ({is_moved} | ((k + inner)[None, :] < K))
         a = tl.load(a_ptr + rows[:, None] * K + (k + inner)[None, :], mask=a_mask, other=0)
-        b_mask = ((k + inner)[:, None] < K) & (columns[None, :] < N)
+        b_mask = ({is_moved} | ((k + inner)[:, None] < K)) & (columns[None, :] < N)
         b = tl.load(b_ptr + (k + inner)[:, None] * N + columns[None, :], mask=b_mask, other=0)
         acc = tl.dot(a, b, acc)
+        {DOWN if is_moved else ""}
     mask = (rows[:, None] < M) & (columns[None, :] < N)
     tl.store(c_ptr + rows[:, None] * N + columns[None, :], acc.to(tl.float16), mask=mask)
 """)
@@ -421,7 +429,7 @@ def test_loops_that_go_down(rng, spelling):
         assert "tilegpu.tma_load" not in compiled.asm["tilegpu"]
         return
     assert compiled.asm["tilegpu"].count("tilegpu.tma_load") == 2
-    for K in (0, 32, 96) if spelling == "from the last whole tile" else (0, 32, 72):
+    for K in (0, 32, 96) if spelling in ("from the last whole tile", "pointers") else (0, 32, 72):
         a, b = (rng.integers(-2, 3, shape).astype("f2") for shape in ((72, K or 1), (K or 1, 64)))
         c = np.full((72, 64), np.nan, "f2")
         tessera.gpu.simulate(kernel)[(2,)](
