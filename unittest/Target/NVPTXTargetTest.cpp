@@ -150,14 +150,16 @@ uint32_t permute(uint32_t a, uint32_t b, uint32_t selector) {
 }
 
 /// The two numbers that a function of an integer's bytes gives, by folding its instructions.
-std::pair<double, double> convertPair(const std::string &bytes, const std::string &take,
+std::pair<double, double> convertPair(const std::string &number, const std::string &cast,
+                                      const std::string &bytes, const std::string &take,
                                       uint64_t x) {
   llvm::LLVMContext context;
-  std::string text = "define <2 x bfloat> @f(" + bytes + " %v) {\n" + take +
-                     "  %a = sitofp i8 %x to bfloat\n  %b = sitofp i8 %y to bfloat\n"
-                     "  %c = insertelement <2 x bfloat> poison, bfloat %a, i64 0\n"
-                     "  %d = insertelement <2 x bfloat> %c, bfloat %b, i64 1\n"
-                     "  ret <2 x bfloat> %d\n}\n";
+  std::string pair = "<2 x " + number + ">";
+  std::string text = "define " + pair + " @f(" + bytes + " %v) {\n" + take + "  %a = " + cast +
+                     " i8 %x to " + number + "\n  %b = " + cast + " i8 %y to " + number +
+                     "\n  %c = insertelement " + pair + " poison, " + number + " %a, i64 0\n" +
+                     "  %d = insertelement " + pair + " %c, " + number + " %b, i64 1\n" + "  ret " +
+                     pair + " %d\n}\n";
   auto module = parseLLVMIR(text, "test.ll", context);
   llvm::Function &function = *module->getFunction("f");
   convertNarrowIntegers(function, /*hasBFloatArithmetic=*/true);
@@ -168,7 +170,7 @@ std::pair<double, double> convertPair(const std::string &bytes, const std::strin
   function.getArg(0)->replaceAllUsesWith(llvm::ConstantExpr::getBitCast(bits, type));
   unsigned subtractions = 0;
   for (llvm::Instruction &instruction : function.front()) {
-    EXPECT_FALSE(llvm::isa<llvm::SIToFPInst>(instruction)) << text;
+    EXPECT_FALSE((llvm::isa<llvm::SIToFPInst, llvm::UIToFPInst>(instruction))) << text;
     subtractions += instruction.getOpcode() == llvm::Instruction::FSub;
     llvm::Constant *folded = nullptr;
     if (auto *call = llvm::dyn_cast<llvm::CallInst>(&instruction)) {
@@ -185,26 +187,34 @@ std::pair<double, double> convertPair(const std::string &bytes, const std::strin
   EXPECT_EQ(subtractions, 1u) << text;
   auto *result = llvm::cast<llvm::Constant>(
       llvm::cast<llvm::ReturnInst>(function.front().getTerminator())->getReturnValue());
-  auto number = [&](unsigned place) {
+  auto get = [&](unsigned place) {
     return llvm::cast<llvm::ConstantFP>(result->getAggregateElement(place))
         ->getValue()
         .convertToDouble();
   };
-  return {number(0), number(1)};
+  return {get(0), get(1)};
 }
 
-TEST(NVPTXTarget, PairsOfBytesBecomeBF16Together) {
+TEST(NVPTXTarget, PairsOfBytesBecomeFloatsTogether) {
   auto extract = [](const char *bytes, unsigned x, unsigned y) {
     std::string of = std::string(" = extractelement ") + bytes + " %v, i64 ";
     return "  %x" + of + std::to_string(x) + "\n  %y" + of + std::to_string(y) + "\n";
   };
   for (unsigned x = 0; x < 256; ++x) {
     uint64_t y = (37 * x + 11) % 256;
-    std::pair<double, double> want(static_cast<int8_t>(x), static_cast<int8_t>(y));
-    EXPECT_EQ(convertPair("<2 x i8>", extract("<2 x i8>", 0, 1), x | y << 8), want);
-    EXPECT_EQ(convertPair("<4 x i8>", extract("<4 x i8>", 3, 1), x << 24 | y << 8), want);
-    EXPECT_EQ(convertPair("<8 x i8>", extract("<8 x i8>", 2, 7), x << 16 | y << 56), want);
-    EXPECT_EQ(convertPair("<3 x i8>", extract("<3 x i8>", 0, 2), x | y << 16), want);
+    std::pair<double, double> want(static_cast<int8_t>(x), static_cast<int8_t>(y)), positive(x, y);
+    for (const char *type : {"bfloat", "half"}) {
+      auto expect = [&](const char *bytes, unsigned atX, unsigned atY) {
+        uint64_t all = uint64_t(x) << (8 * atX) | y << (8 * atY);
+        EXPECT_EQ(convertPair(type, "sitofp", bytes, extract(bytes, atX, atY), all), want);
+      };
+      expect("<2 x i8>", 0, 1);
+      expect("<4 x i8>", 3, 1);
+      expect("<8 x i8>", 2, 7);
+      expect("<3 x i8>", 0, 2);
+    }
+    EXPECT_EQ(convertPair("half", "uitofp", "<4 x i8>", extract("<4 x i8>", 0, 3), x | y << 24),
+              positive);
   }
 }
 

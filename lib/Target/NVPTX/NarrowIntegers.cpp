@@ -11,7 +11,8 @@
 //
 //     (2^7 + (x & 127)) - (2^7 + (x & 128))
 //
-// Both are exact, and so is the difference. That takes 4 instructions for two bytes.
+// Both are exact, and so is the difference. That takes 4 instructions for two bytes. An f16 holds
+// all of a byte beside 2^10, and takes 2 or 3.
 
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
 
@@ -159,21 +160,39 @@ Value *ByteOfWord::emitWord(IRBuilder<> &builder) const {
   return builder.CreateExtractElement(builder.CreateBitCast(source, words), uint64_t(word));
 }
 
-/// The signed byte that a bf16 of a pair was made from; null if it was made otherwise.
-static Value *findSignedByte(Value *number) {
-  auto *cast = dyn_cast<SIToFPInst>(number);
-  return cast && cast->hasOneUse() && cast->getOperand(0)->getType()->isIntegerTy(8) &&
+/// The byte that a number of a pair was made from; null if it was made otherwise.
+static Value *findByte(Value *number) {
+  auto *cast = dyn_cast<CastInst>(number);
+  return cast && isa<SIToFPInst, UIToFPInst>(cast) && cast->hasOneUse() &&
+                 cast->getOperand(0)->getType()->isIntegerTy(8) &&
                  !isa<Constant>(cast->getOperand(0))
              ? cast->getOperand(0)
              : nullptr;
 }
 
-/// Converts signed bytes to pairs of bf16.
-static void convertPairsOfBytes(Function &function) {
-  auto *pair = FixedVectorType::get(Type::getBFloatTy(function.getContext()), 2);
+/// A pair of bytes, each below `upper`, which is the upper byte of a float.
+static Value *emitPair(IRBuilder<> &builder, const ByteOfWord &low, const ByteOfWord &high,
+                       uint32_t upper) {
+  auto permute = [&](Value *a, Value *b, uint32_t from) -> Value * {
+    return builder.CreateIntrinsic(Intrinsic::nvvm_prmt, {}, {a, b, builder.getInt32(from)});
+  };
+  // Bytes 4 to 7 are those of the second operand.
+  Value *word = low.emitWord(builder);
+  uint32_t places = low.place | high.place << 8;
+  if (!low.isBeside(high)) {
+    word = permute(word, high.emitWord(builder), places + 0x0400);
+    places = 0x0200;
+  }
+  return permute(word, builder.getInt32(upper), 0x4040 | places);
+}
+
+/// Converts bytes to pairs of f16, and signed ones to pairs of bf16.
+static void convertPairsOfBytes(Function &function, bool hasBFloatArithmetic) {
+  constexpr uint32_t kUpperOf128 = 0x43, kUpperOf1024 = 0x64; // as bf16, and as f16
   for (Instruction &instruction : make_early_inc_range(instructions(function))) {
     Value *first = nullptr, *second = nullptr;
-    if (instruction.getType() != pair ||
+    auto *pair = dyn_cast<FixedVectorType>(instruction.getType());
+    if (!pair || pair->getNumElements() != 2 ||
         !PatternMatch::match(
             &instruction,
             PatternMatch::m_InsertElt(PatternMatch::m_InsertElt(PatternMatch::m_Undef(),
@@ -181,36 +200,36 @@ static void convertPairsOfBytes(Function &function) {
                                                                 PatternMatch::m_ZeroInt()),
                                       PatternMatch::m_Value(second), PatternMatch::m_One())))
       continue;
-    Value *low = findSignedByte(first), *high = findSignedByte(second);
-    if (!low || !high)
+    Value *low = findByte(first), *high = findByte(second);
+    if (!low || !high || isa<SIToFPInst>(first) != isa<SIToFPInst>(second))
+      continue;
+    const bool isSigned = isa<SIToFPInst>(first), isHalf = pair->getElementType()->isHalfTy(),
+               isBFloat = pair->getElementType()->isBFloatTy();
+    if (!isHalf && !(isBFloat && isSigned && hasBFloatArithmetic))
       continue;
     IRBuilder<> builder(&instruction);
-    ByteOfWord ofLow = ByteOfWord::of(low), ofHigh = ByteOfWord::of(high);
-    auto permute = [&](Value *a, Value *b, uint32_t from) -> Value * {
-      return builder.CreateIntrinsic(Intrinsic::nvvm_prmt, {}, {a, b, builder.getInt32(from)});
-    };
-    // Bytes 4 to 7 are those of the second operand.
-    Value *word = ofLow.emitWord(builder);
-    uint32_t places = ofLow.place | ofHigh.place << 8;
-    if (!ofLow.isBeside(ofHigh)) {
-      word = permute(word, ofHigh.emitWord(builder), places + 0x0400);
-      places = 0x0200;
+    Value *bits = emitPair(builder, ByteOfWord::of(low), ByteOfWord::of(high),
+                           isHalf ? kUpperOf1024 : kUpperOf128);
+    Value *result;
+    if (isHalf) {
+      // A turned sign adds 128.
+      if (isSigned)
+        bits = builder.CreateXor(bits, 0x00800080);
+      result = builder.CreateFSub(builder.CreateBitCast(bits, pair),
+                                  ConstantFP::get(pair, isSigned ? 1024 + 128 : 1024));
+    } else {
+      auto mask = [&](uint32_t kept) {
+        return builder.CreateBitCast(builder.CreateAnd(bits, kept), pair);
+      };
+      result = builder.CreateFSub(mask(0xff7fff7f), mask(0xff80ff80));
     }
-    // The upper byte of 128 comes above each.
-    constexpr uint32_t kUpper = 0x43, kFromUpper = 0x4040;
-    Value *bits = permute(word, builder.getInt32(kUpper), kFromUpper | places);
-    auto makePair = [&](uint32_t mask) {
-      return builder.CreateBitCast(builder.CreateAnd(bits, mask), pair);
-    };
-    Value *result = builder.CreateFSub(makePair(0xff7fff7f), makePair(0xff80ff80));
     instruction.replaceAllUsesWith(result);
     RecursivelyDeleteTriviallyDeadInstructions(&instruction);
   }
 }
 
 void tessera::convertNarrowIntegers(Function &function, bool hasBFloatArithmetic) {
-  if (hasBFloatArithmetic)
-    convertPairsOfBytes(function);
+  convertPairsOfBytes(function, hasBFloatArithmetic);
   for (Instruction &instruction : make_early_inc_range(instructions(function))) {
     auto *cast = dyn_cast<CastInst>(&instruction);
     if (!cast || !isa<SIToFPInst, UIToFPInst>(cast) || cast->getType()->isVectorTy())
