@@ -892,7 +892,7 @@ TEST(NVPTXTarget, LoopsWhoseSumsAreReadBesideDotsStartWithAWait) {
     return llvm::StringRef(toPTX(readSumBesideDot(wait, last), "sm_90a")).count(all);
   };
   EXPECT_EQ(countWaits("", all), 2u);
-  // What is waited for in the iteration is known. What is pending at its end must stay so.
+  // A wait in the iteration is enough. Dots that are pending at its end must stay so.
   EXPECT_EQ(countWaits("  call void asm sideeffect \"" + all + "\", \"\"()", all), 2u);
   EXPECT_EQ(countWaits("", "wgmma.wait_group.sync.aligned 1;"), 0u);
 }

@@ -12,10 +12,10 @@
 // convert constants. There two elements are not converted by one instruction, and ptxas takes
 // longer for the joins.
 //
-// If a loop's sums are complete at the end of an iteration, the next one may read them beside dots
-// of its own. ptxas 13.5 does not see that, if a branch of some threads lies between: it waits
-// behind each dot of the loop (C7518). A wait at the start of the iteration, for which nothing is
-// pending, tells it.
+// A loop's sums may be complete at the end of an iteration, and read by threads beside the next
+// dots. ptxas 13.5 does not see that they are complete, if some threads branch in between. It then
+// waits behind each dot of the loop (C7518). A wait at the start of the iteration helps, and costs
+// nothing.
 
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
 
