@@ -12,10 +12,9 @@
 // convert constants. There two elements are not converted by one instruction, and ptxas takes
 // longer for the joins.
 //
-// A loop's sums may be complete at the end of an iteration, and read by threads beside the next
-// dots. ptxas 13.5 does not see that they are complete, if some threads branch in between. It then
-// waits behind each dot of the loop (C7518). A wait at the start of the iteration helps, and costs
-// nothing.
+// At the end of an iteration, sums may be complete. Threads then read them beside the next dots. If
+// some threads branch in between, ptxas does not see that they are complete (release 13.5). It then
+// waits behind each dot of the loop (C7518). A wait at the start of the iteration costs nothing.
 
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
 
