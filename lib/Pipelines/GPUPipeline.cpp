@@ -64,6 +64,8 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
   scaled.batchesAlone = options.deterministic;
   kernels.addPass(tile::createTileDecomposeScaledDotPass(scaled));
   kernels.addPass(createCSEPass());
+  // Runs while each load of a loop is in the loop, and once equal values are one.
+  kernels.addPass(tile::createTileMarkMaximaPass());
 
   // From here on every tile has an encoding, though no layout is chosen yet.
   ConvertTileToTileGPUOptions toGPU;

@@ -27,6 +27,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
+#include "tessera/Dialect/Tile/IR/BelowMaximum.h"
 #include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 
 using namespace mlir;
@@ -339,7 +340,8 @@ struct TileGPUMarkNarrowResults
       } else if (isa<math::ExpOp>(op) ? NarrowUses(result).areAll() || endsInSigmoids(result)
                                       : endsNarrowAboveZero(result))
         mark(op, kNarrowResultAttr);
-      else if (isa<math::ExpOp>(op) && isBelowMaximum(op->getOperand(0)))
+      else if (isa<math::ExpOp>(op) &&
+               (op->hasAttr(tile::kBelowEarlierMaximumAttr) || isBelowMaximum(op->getOperand(0))))
         mark(op, kBelowMaximumAttr);
     });
   }

@@ -480,6 +480,39 @@ def TileMaskWrapsPass : Pass<"tile-mask-wraps", "::tessera::tile::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def TileMarkMaximaPass : Pass<"tile-mark-maxima", "::tessera::tile::FuncOp"> {
+  let summary = "Mark exponentials of elements minus the maximum of an earlier loop";
+  let description = [{
+    A loop takes the maximum of the elements that it loads. Another loop loads them again, in the same
+    iterations, and computes exponentials of their differences from the maximum. The pass marks these
+    if no op may write to memory from the first loop to the end of the second one. The differences are
+    not positive then, or NaN.
+
+    ```mlir
+    %m = scf.for %i = %lb to %ub step %c64 iter_args(%a = %low) -> (tensor<64xf32>) : i32 {
+      %is = tile.splat %i : i32 -> tensor<64xi32>
+      %p = tile.addptr %ps, %is : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+      %x = tile.load %p : tensor<64x!tile.ptr<f32>>
+      %b = arith.maxnumf %a, %x : tensor<64xf32>
+      scf.yield %b : tensor<64xf32>
+    }
+    %s = scf.for %i = %lb to %ub step %c64 iter_args(%a = %zero) -> (tensor<64xf32>) : i32 {
+      %is = tile.splat %i : i32 -> tensor<64xi32>
+      %p = tile.addptr %ps, %is : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+      %x = tile.load %p : tensor<64x!tile.ptr<f32>>
+      %d = arith.subf %x, %m : tensor<64xf32>
+      %e = math.exp %d : tensor<64xf32>
+      %b = arith.addf %a, %e : tensor<64xf32>
+      scf.yield %b : tensor<64xf32>
+    }
+    ```
+    gives the second loop
+    ```mlir
+      %e = math.exp %d {tessera.below_earlier_maximum} : ...
+    ```
+  }];
+}
+
 def TilePredicateLoadsPass : Pass<"tile-predicate-loads", "::tessera::tile::FuncOp"> {
   let summary = "Replace conditionals that load by masked loads";
   let description = [{
