@@ -2,13 +2,14 @@
 """What launches are expected to cost beside what they take.
 
 Usage: launch_cost.py [--set design|score|NAME] [--json FILE] [--seconds N] [--processes N]
-       [--dry] [--list]
+       [--configs N] [--dry] [--list]
 
 Each kernel runs in four configurations or more: tiles, warps and stages. The time is the median of
 seven calls, each after a kernel that reads more than the second-level cache holds. The design set
 is what the model was made with: the kernels of gpu.py, gpu_matmul.py and attention_backward.py, and
-the public set. The score set is other shapes of these, and the held-out set of public_kernels.py. The
-name of a set of public_kernels.py selects its kernels alone.
+the public set. The score set is other shapes of these, and the set `fresh` of public_kernels.py. The
+name of a set of public_kernels.py selects its kernels alone. `--configs` limits the configurations of
+each kernel of such a set.
 
 The score is Spearman's rank correlation over all configurations of all kernels, and the regret of each
 kernel: how much longer the configuration takes that is expected to be the fastest.
@@ -45,7 +46,7 @@ import tessera.language as tl
 ROUNDS = 7
 FLUSHED_BYTES = 128 << 20
 F32, F16, BF16 = torch.float32, torch.float16, torch.bfloat16
-CASES = {"design": "public", "score": public_kernels.HELD_OUT}
+CASES = {"design": "public", "score": "fresh"}
 """The sets of public_kernels.py beside the kernels that are listed here."""
 
 
@@ -385,7 +386,7 @@ class Recorder:
         return getattr(self.kernel, name)
 
 
-def case_work(at: Maker, chosen: str, is_wanted):
+def case_work(at: Maker, chosen: str, is_wanted, configs: int = 6):
     """The first size of each kernel of a set of public_kernels.py, with other warps and stages."""
     kernels = public_kernels.load(tessera, chosen)
     families = FAMILIES if chosen == "public" else public_kernels.SETS[chosen].families()
@@ -406,16 +407,14 @@ def case_work(at: Maker, chosen: str, is_wanted):
             continue  # it needs what a launch returns or computes
         for number, (key, kernel, grid, arguments, options) in enumerate(launches):
             warps, stages = options.get("num_warps", 4), options.get("num_stages", 3)
-            tried = {
-                "as written": {},
-                f"{warps * 2} warps": {"num_warps": min(warps * 2, 32)},
-                f"{stages + 1} stages": {"num_stages": stages + 1 if stages < 4 else 2},
-                "1 stage": {"num_stages": 1},
-            }
+            tried = {"as written": {}, f"{warps * 2} warps": {"num_warps": min(warps * 2, 32)}}
             if warps > 1:
                 tried[f"{warps // 2} warps"] = {"num_warps": warps // 2}
+            tried["1 stage"] = {"num_stages": 1}
+            tried[f"{stages + 1} stages"] = {"num_stages": stages + 1 if stages < 4 else 2}
             if warps > 3:
                 tried[f"{warps // 4} warps"] = {"num_warps": warps // 4}
+            tried = dict(list(tried.items())[:configs])
             yield Work(
                 f"public: {case.kind}" if chosen == "public" else chosen,
                 f"{case.name} / {key} {number}",
@@ -424,7 +423,7 @@ def case_work(at: Maker, chosen: str, is_wanted):
             )
 
 
-def list_work(at: Maker, chosen: str, part: int = 0, parts: int = 1):
+def list_work(at: Maker, chosen: str, configs: int, part: int = 0, parts: int = 1):
     """The work of a set, or a part of it; kernels with tiles of their own first."""
     numbers = itertools.count()
 
@@ -433,7 +432,7 @@ def list_work(at: Maker, chosen: str, part: int = 0, parts: int = 1):
 
     if chosen in CASES:
         yield from (work for work in own_work(at, chosen == "score") if is_wanted())
-    yield from case_work(at, CASES.get(chosen, chosen), is_wanted)
+    yield from case_work(at, CASES.get(chosen, chosen), is_wanted, configs)
 
 
 def mock(value):
@@ -465,9 +464,9 @@ def measure(run, flushed) -> float:
     return statistics.median(begin.elapsed_time(end) for begin, end in times) * 1e3
 
 
-def warm(chosen: str, part: int, processes: int) -> None:
+def warm(chosen: str, configs: int, part: int, processes: int) -> None:
     """Compiles a part of the kernels into the cache."""
-    for work in list_work(Maker("cuda"), chosen, part, processes):
+    for work in list_work(Maker("cuda"), chosen, configs, part, processes):
         arguments = work.make()
         for kernel, grid, options in work.configs.values():
             try:
@@ -482,7 +481,7 @@ def run_all(options, started: float):
     """Measures; a row for each configuration."""
     at, rows = Maker("meta" if options.dry else "cuda"), []
     flushed = None if options.dry else torch.ones(FLUSHED_BYTES // 4, device="cuda")
-    for work in list_work(at, options.set):
+    for work in list_work(at, options.set, options.configs):
         if options.seconds and time.monotonic() - started > options.seconds:
             print("out of time before", work.name)
             break
@@ -573,17 +572,18 @@ def main() -> None:
     parser.add_argument("--json", type=pathlib.Path)
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("--processes", type=int, default=14)
+    parser.add_argument("--configs", type=int, default=6)
     parser.add_argument("--part", type=int, default=-1, help=argparse.SUPPRESS)
     parser.add_argument("--dry", action="store_true")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
     torch.manual_seed(0)
     if options.part >= 0:
-        warm(options.set, options.part, options.processes)
+        warm(options.set, options.configs, options.part, options.processes)
         return
     started = time.monotonic()
     if options.list:
-        for work in list_work(Maker("meta"), options.set):
+        for work in list_work(Maker("meta"), options.set, options.configs):
             print(work.family, "|", work.name, "|", *work.configs)
         return
     if not options.dry:
@@ -594,6 +594,8 @@ def main() -> None:
             options.set,
             "--processes",
             str(options.processes),
+            "--configs",
+            str(options.configs),
         ]
         parts = [[*command, "--part", str(part)] for part in range(options.processes)]
         for process in [subprocess.Popen(part, env=os.environ) for part in parts]:

@@ -15,13 +15,14 @@ between commas. `--device cpu` checks Tessera alone, on small sizes, and measure
 The last lines are the geometric means of Triton's time over Tessera's: of work above 10 us and
 below, of each kind, and the worst cases.
 
-`--set NAME` runs the kernels of NAME_PART_kernels.py, whose cases are in NAME_PART_cases.py. `unseen`
-and `held_out` have 60 other kernels each after the same kinds and their kin. They were held out until
-2026-11-30, and have been used to design rules since.
+`--set NAME` runs the kernels of NAME_PART_kernels.py, whose cases are in NAME_PART_cases.py. `unseen`,
+`held_out` and `fresh` have 60 other kernels each after the same kinds and their kin. Each was held out
+until 2026-11-30, `fresh` until 16:30 UTC: no rule was designed with it before. They have been used to
+design rules since.
 
-`--set fresh` runs 60 more, which were not used while a rule was designed. **Whoever designs a rule must
-not look at its results by row**, only at its mean and its worst ratio. So that is all that is printed
-and written, unless `--names` is given.
+**Whoever designs a rule must not look at the results of a held-out set by row**, only at its mean and
+its worst ratio. So that is all that is printed and written for such a set, unless `--names` is given.
+No set is held out now: the next one has to be named in HELD_OUT.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ import tessera  # noqa: E402
 from public_kernels_cases import FAMILIES, Case, Maker, cdiv, find_sets  # noqa: E402
 
 SETS = find_sets()
-HELD_OUT = "fresh"
-"""The set whose rows are shown only if `--names` is given."""
+HELD_OUT: tuple[str, ...] = ()
+"""The sets whose rows are shown only if `--names` is given."""
 FILES = {
     "public": ("matmul", "row", "sequence"),
     **{name: case_set.parts for name, case_set in SETS.items()},
@@ -274,7 +275,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", help="write the figures to this file")
     parser.add_argument("--set", choices=tuple(FILES), default="public")
-    parser.add_argument("--names", action="store_true", help="show the held-out set's rows, too")
+    parser.add_argument("--names", action="store_true", help="show rows of held-out sets, too")
     parser.add_argument("--only", default="", help="kinds and names to select")
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument(
@@ -290,7 +291,7 @@ def main() -> int:
     cases = select(at, options.only, options.set)
     if options.device == "cpu":
         return check_on_cpu(cases, options.set)
-    has_names = options.set != HELD_OUT or options.names
+    has_names = options.set not in HELD_OUT or options.names
     if options.warm:
         warm(cases[options.part :: options.processes], options.warm, options.set, has_names)
         return 0

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The sets of public_kernels.py: that their lists are complete, that a sample is right, and that no row
-of `fresh` is shown unless it is asked for."""
+of a held-out set is shown unless it is asked for."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BENCHMARKS = pathlib.Path(__file__).parents[2] / "benchmarks"
 SETS = ("unseen", "held_out", "fresh")
 PARTS = ("matmul", "row", "sequence", "element")
 
-# Some of each file of kernels of each set; rows of the last one are hidden.
+# Some of each set. Rows of the last one are summarised as if it were held out.
 SAMPLE = {
     "unseen": ("pack_int4", "topk_gate", "token_backward"),
     "held_out": ("flat_countdown", "chunk_solve", "edge_softmax"),
