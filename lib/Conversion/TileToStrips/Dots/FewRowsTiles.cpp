@@ -39,7 +39,7 @@ constexpr int64_t kMinMultiplies = 5;
 /// The same of a vector of decoded weights.
 constexpr int64_t kMinDecodedMultiplies = 8;
 /// Lines along k between those that are loaded and those that are fetched (Emerald Rapids).
-constexpr int64_t kLinesAhead = 8;
+constexpr int64_t kLinesAhead = 4;
 
 class FewRowsTilesEmitter : TileLoops {
 public:
@@ -69,12 +69,10 @@ public:
     SmallVector<Value> packed;
     for (size_t part = 0; part < dots.size(); ++part)
       packed.push_back(reserve({words + kWords, M}, b.getI32Type(), offset));
-    for (auto [part, found] : llvm::enumerate(dots)) {
+    for (auto [found, target] : llvm::zip_equal(dots, packed)) {
       // Memory of a may be that of another buffer once its dot is past.
       b.setInsertionPoint(found.dot);
-      bool isBehind = int64_t(part + 1) * kRows > N;
-      packRows(found.dot, packed[part], instruction.steps,
-               isBehind ? Value() : getPointer(first, stride, index(part * kRows)), stride);
+      packRows(found.dot, target, instruction.steps);
     }
     bool isKept = sums != nullptr;
     if (!isKept) {
@@ -208,25 +206,20 @@ private:
   }
 
   void fetch(Value weights, Value next, Value stride, Value k) {
-    Value ahead = add(k, std::min(kLinesAhead * kLineBytes, bytes));
+    Value ahead = add(k, kLinesAhead * kLineBytes);
     Value isBehind = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, ahead, index(bytes));
     Value wrapped = arith::SubIOp::create(b, loc, ahead, index(bytes));
     Value offset = arith::SelectOp::create(b, loc, isBehind, wrapped, ahead);
     Value line = arith::SelectOp::create(b, loc, isBehind, next, weights);
-    fetchLines(advance(line, toI64(offset)), stride);
-  }
-
-  /// A line of each of 16 columns.
-  void fetchLines(Value line, Value stride) {
+    line = advance(line, toI64(offset));
     for (int64_t row = 0; row < kRows; ++row) {
       LLVM::Prefetch::create(b, loc, line, /*rw=*/0, /*hint=*/3, /*cache=*/1);
       line = advance(line, stride);
     }
   }
 
-  /// Packs rows of a: word by word, the rows beside each other. Meanwhile 16 columns of weights are
-  /// fetched, since memory would have nothing to do. Null: there are no more of them.
-  void packRows(strips::DotOp dot, Value packed, int64_t steps, Value weights, Value stride) {
+  /// Packs rows of a: word by word, the rows beside each other.
+  void packRows(strips::DotOp dot, Value packed, int64_t steps) {
     auto source = cast<MemRefType>(dot.getA().getType()).getElementType();
     auto loaded = VectorType::get(kWords * steps, source);
     auto words = VectorType::get(kWords, b.getI32Type());
@@ -236,8 +229,6 @@ private:
         MemRefType::get({cast<MemRefType>(packed.getType()).getNumElements()}, b.getI32Type()),
         packed.getDefiningOp<strips::ScratchOp>().getOffset());
     forEach(0, bytes / kWordBytes, kWords, [&](Value word) {
-      if (weights)
-        fetchLines(advance(weights, toI64(times(word, kWordBytes))), stride);
       SmallVector<Value> rows;
       for (int64_t row = 0; row < M; ++row) {
         Value elements = vector::LoadOp::create(b, loc, loaded, dot.getA(),

@@ -593,10 +593,9 @@ bool ProgramPrivateNest::run(int64_t &scratchEnd) {
 class ThreadPrivateNest {
 public:
   ThreadPrivateNest(strips::GroupOp group, tile::AtomicRMWOp atomic, AccessAnalysis &access,
-                    const StripOptions &options, int64_t &scratchEnd)
+                    const StripOptions &options)
       : group(group), atomic(atomic), emitter(group, access), options(options),
-        shape(tile::getShape(atomic.getPtr().getType())), loc(atomic.getLoc()),
-        scratchEnd(scratchEnd) {
+        shape(tile::getShape(atomic.getPtr().getType())), loc(atomic.getLoc()) {
     emitter.setLoc(loc);
   }
 
@@ -604,7 +603,6 @@ public:
   bool run();
 
 private:
-  SmallVector<Value> getLanes(Value vector);
   void emitPrefetch(IndexTuple index, bool ofCopy);
   void emitGrowth(Value offset);
   void emitStrip(IndexTuple index);
@@ -617,30 +615,10 @@ private:
   const StripOptions &options;
   ArrayRef<int64_t> shape;
   Location loc;
-  int64_t &scratchEnd;
   PrivateCopy privateCopy;
   unsigned laneDim = 0;
   int64_t lanes = 1;
 };
-
-/// The lanes of a vector, by memory: a load for each takes fewer instructions than to extract it,
-/// and other units of the CPU.
-SmallVector<Value> ThreadPrivateNest::getLanes(Value vector) {
-  auto type = dyn_cast<VectorType>(vector.getType());
-  if (!type)
-    return SmallVector<Value>(lanes, vector);
-  OpBuilder &b = emitter.atEnd();
-  auto buffer = MemRefType::get({type.getNumElements()}, type.getElementType());
-  Value kept = strips::ScratchOp::create(b, loc, buffer, uint64_t(scratchEnd));
-  scratchEnd += llvm::alignTo(type.getNumElements() * type.getElementTypeBitWidth() / 8,
-                              HostMachine::kLineBytes);
-  auto at = [&](int64_t lane) { return arith::ConstantIndexOp::create(b, loc, lane).getResult(); };
-  vector::StoreOp::create(b, loc, vector, kept, at(0));
-  SmallVector<Value> results;
-  for (int64_t lane = 0; lane < type.getNumElements(); ++lane)
-    results.push_back(memref::LoadOp::create(b, loc, kept, at(lane)));
-  return results;
-}
 
 /// The copy's address and an offset stay two registers of an instruction. With their sum in one,
 /// Zen 4 takes three times as long if it comes from a vector: it expects the last store by that
@@ -702,7 +680,8 @@ void ThreadPrivateNest::emitPrefetch(IndexTuple index, bool ofCopy) {
     addresses = arith::AddIOp::create(known, loc, addresses, toCopy);
   }
   auto ptr = LLVM::LLVMPointerType::get(atomic.getContext());
-  for (Value address : getLanes(addresses)) {
+  for (int64_t lane = 0; lane < lanes; ++lane) {
+    Value address = vector::ExtractOp::create(known, loc, addresses, lane);
     Value pointer = LLVM::IntToPtrOp::create(known, loc, ptr, address);
     LLVM::Prefetch::create(known, loc, pointer, /*rw=*/1, /*hint=*/3, /*cache=*/1);
   }
@@ -789,9 +768,15 @@ void ThreadPrivateNest::emitStrip(IndexTuple index) {
   emitter.beginIf(inside);
   emitPrefetch(index, /*ofCopy=*/true);
   {
-    SmallVector<Value> offsets = getLanes(offset), values = getLanes(added.value);
-    for (auto [at, value] : llvm::zip_equal(offsets, values))
-      emitPlain(emitter.atEnd(), at, value);
+    OpBuilder &yes = emitter.atEnd();
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      auto laneOf = [&](Value value) -> Value {
+        if (!isa<VectorType>(value.getType()))
+          return value;
+        return vector::ExtractOp::create(yes, loc, value, lane);
+      };
+      emitPlain(yes, laneOf(offset), laneOf(added.value));
+    }
   }
   emitter.endIf();
   emitter.beginIf(outside);
@@ -837,7 +822,7 @@ bool lowerAtomicInStrips(strips::GroupOp group, tile::AtomicRMWOp atomic, Access
     remark = "summed up in the program's private memory, then added to the array";
   } else if (AtomicNest(group, atomic, access).run(options, rows)) {
     remark = rows;
-  } else if (ThreadPrivateNest(group, atomic, access, options, scratchEnd).run()) {
+  } else if (ThreadPrivateNest(group, atomic, access, options).run()) {
     remark = describePrivateCopy(kGrownCopyBytes) + kEach.str() + rows;
   } else {
     isLowered = false;
