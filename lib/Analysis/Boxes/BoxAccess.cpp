@@ -444,17 +444,14 @@ bool BoxFinder::shareOut() {
 //===----------------------------------------------------------------------===//
 
 bool BoxFinder::isNonNegativeCoordinate(const ScalarPolynomial &coordinate) {
-  auto [fixed, varying] = proof.getLeast(coordinate).partition(isArgument);
-  if (!proof.require(fixed))
-    return refuse("an index may be negative");
-  for (const ScalarTerm &term : varying.getTerms()) {
-    bool isSure = term.scale > 0 && llvm::all_of(term.factors, [&](const ScalarFactor &factor) {
-                    return factor.isIteration || proof.isIndex(factor.value);
-                  });
-    if (!isSure)
-      return refuse("an index may be negative");
-  }
-  return true;
+  auto [fixed, varying] = coordinate.partition(isArgument);
+  bool isSure =
+      proof.require(fixed) && llvm::all_of(varying.getTerms(), [&](const ScalarTerm &term) {
+        return term.scale > 0 && llvm::all_of(term.factors, [&](const ScalarFactor &factor) {
+                 return factor.isIteration || proof.isIndex(factor.value);
+               });
+      });
+  return isSure || refuse("an index may be negative");
 }
 
 //===----------------------------------------------------------------------===//
@@ -786,7 +783,7 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
   box.elementType = element;
   LaunchExpr unbounded = getAffineConstantExpr(kUnboundedExtent, context);
   for (const Outer &outer : outers) {
-    if (!isNonNegativeCoordinate(outer.coordinate))
+    if (!isNonNegativeCoordinate(proof.getLeast(outer.coordinate)))
       return std::nullopt;
     box.dims.push_back({unbounded, describe(outer.getStride()), std::nullopt, 1, outer.coordinate,
                         outer.isNarrow});
@@ -801,7 +798,8 @@ std::optional<BoxAccess> BoxFinder::find(Value pointers, Value mask) {
       if (isLast(number))
         box.isEndAligned = isAligned(*end);
     }
-    bool isInside = (dim.lower && !isa<StoreOp>(op)) || isNonNegativeCoordinate(dim.coordinate);
+    bool isInside =
+        (dim.lower && !isa<StoreOp>(op)) || isNonNegativeCoordinate(proof.getLeast(dim.coordinate));
     box.dims.push_back({extent, describe(dim.stride), number, dim.tileExtent, dim.coordinate,
                         dim.isNarrow, !isInside});
     return dim.lower || isInside;
@@ -856,6 +854,7 @@ std::optional<AccessReach> BoxFinder::findReach(Value pointers, Value mask) {
     LaunchNeeds before = proof.getNeeds();
     std::optional<ScalarPolynomial> extent =
         dim.upper ? dim.upper->plus(dim.coordinate) : std::nullopt;
+    // The box of a loop that goes down may begin in front of what the loop reaches.
     if (extent && (dim.lower || isNonNegativeCoordinate(dim.coordinate))) {
       reach.dims.push_back({describe(*extent), describe(dim.stride), {}});
       continue;
