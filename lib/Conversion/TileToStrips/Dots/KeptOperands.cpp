@@ -28,6 +28,9 @@ constexpr int64_t kMaxScratchBytes = 64 << 20;
 constexpr int64_t kMaxBlockSteps = 512;
 /// So many panels in a row that were not found turn keeping off for the rest of a call.
 constexpr int64_t kMaxMisses = 16;
+/// Calls of fewer programs find too little. They come with many threads, whose cores may share
+/// caches.
+constexpr int64_t kMinPrograms = 9;
 /// A smaller tile is packed faster than it is found.
 constexpr int64_t kMinTileElements = 2048;
 constexpr size_t kMaxKeyValues = 8, kMaxStores = 4;
@@ -216,6 +219,8 @@ private:
   void drop(const KeptOperand &operand);
   void emitDrops(ArrayRef<tile::StoreOp> stores);
   void beginLoop(KeptOperand &operand);
+  Value isUseful(const KeptOperand &operand);
+  strips::DotOp addPlainLoop();
   Value toWord(Value value);
   Value isFilled(const KeptOperand &operand, Value slot, ValueRange key);
   Value findPanel(KeptOperand &operand, ValueRange key);
@@ -341,10 +346,40 @@ void Keeper::beginLoop(KeptOperand &operand) {
     return;
   operand.perPanel = over(plus(trips, word(count - 1)), word(count));
   operand.panels = over(word(operand.blocks), operand.perPanel);
-  Value isShared = isLess(word(1), load(operand, kPrograms));
   Value hasPanels = isLess(word(0), operand.panels);
-  Value isUseful = isLess(load(operand, kMisses), word(kMaxMisses));
-  operand.isOn = both(both(isShared, hasPanels), isUseful);
+  operand.isOn = both(hasPanels, isUseful(operand));
+}
+
+/// True unless the last panels that were looked for have not been found.
+Value Keeper::isUseful(const KeptOperand &operand) {
+  return isLess(load(operand, kMisses), word(kMaxMisses));
+}
+
+/// A copy of the loop for calls that keep nothing. Returns its dot.
+strips::DotOp Keeper::addPlainLoop() {
+  Value keeps;
+  for (const KeptOperand &operand : operands) {
+    if (!operand.isKept)
+      continue;
+    Value isWorthwhile =
+        both(isLess(word(kMinPrograms - 1), load(operand, kPrograms)), isUseful(operand));
+    keeps = keeps ? arith::OrIOp::create(b, loc, keeps, isWorthwhile).getResult() : isWorthwhile;
+  }
+  auto versions = scf::IfOp::create(b, loc, loop.getResultTypes(), keeps, /*withElseRegion=*/true);
+  loop->replaceAllUsesWith(versions.getResults());
+  bool hasResults = loop->getNumResults() != 0;
+  OpBuilder plain = versions.getElseBodyBuilder();
+  auto copy = cast<scf::ForOp>(plain.clone(*loop));
+  OpBuilder kept = versions.getThenBodyBuilder();
+  loop->moveBefore(versions.thenBlock(), kept.getInsertionPoint());
+  if (hasResults) {
+    scf::YieldOp::create(plain, loc, copy.getResults());
+    scf::YieldOp::create(kept, loc, loop.getResults());
+  }
+  b.setInsertionPoint(loop);
+  strips::DotOp result;
+  copy->walk([&](strips::DotOp found) { result = found; });
+  return result;
 }
 
 /// The bits of a value of the key.
@@ -509,7 +544,7 @@ void Keeper::emitFill(KeptOperand &operand, Value iteration, Value part) {
   if (operand.rowElements != 0) {
     Value target = getPart(operand, block, part, 1);
     operand.buffer.replaceUsesWithIf(
-        target, [](OpOperand &use) { return isa<strips::WriteOp>(use.getOwner()); });
+        target, [&](OpOperand &use) { return operand.filler->isAncestor(use.getOwner()); });
     return;
   }
   b.setInsertionPointAfter(operand.filler);
@@ -584,7 +619,10 @@ std::optional<KeptDot> Keeper::keep(int64_t offset) {
     if (key)
       operand.key = *key;
   }
-  if (operands[0].filler == operands[1].filler || !(operands[0].isKept || operands[1].isKept))
+  int64_t numDots = 0;
+  loop->walk([&](strips::DotOp) { ++numDots; });
+  if (numDots != 1 || operands[0].filler == operands[1].filler ||
+      !(operands[0].isKept || operands[1].isKept))
     return std::nullopt;
 
   int64_t begin = offset;
@@ -598,12 +636,12 @@ std::optional<KeptDot> Keeper::keep(int64_t offset) {
   }
   emitDrops(*stores);
   b.setInsertionPoint(loop);
+  declareState();
+  strips::DotOp plain = addPlainLoop();
   trips = buildTrips();
   for (KeptOperand &operand : operands)
     beginLoop(operand);
-  declareState();
 
-  b.setInsertionPoint(loop);
   auto yieldNext = [&](OpBuilder &, Location, ArrayRef<BlockArgument> added) {
     // The dot's place decides these below.
     return SmallVector<Value>(added.begin(), added.end());
@@ -635,7 +673,7 @@ std::optional<KeptDot> Keeper::keep(int64_t offset) {
   }
   Value blockA = getBlock(operands[0], iteration), blockB = getBlock(operands[1], iteration);
   Value first = arith::MulIOp::create(b, loc, blockB, index(operands[1].blockElements));
-  KeptDot result{{}, {operands[1].memory, first, steps, count * K, K}, 0};
+  KeptDot result{{}, plain, {operands[1].memory, first, steps, count * K, K}, 0};
   Value a = getPart(operands[0], blockA, zero, count);
   Value ofB = getPart(operands[1], blockB, zero, count);
   result.dot = cast<strips::DotOp>(b.clone(*dot));

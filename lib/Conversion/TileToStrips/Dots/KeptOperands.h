@@ -24,8 +24,8 @@
 // keep nothing.
 //
 // A panel that is not found again costs more than a small buffer, since its memory is not in the
-// first cache. A call of one program, or one whose panels have not been found for a while, uses the
-// last block of the memory alone, for all of its iterations.
+// first cache. So a call of few programs, or one whose panels have not been found for a while, runs
+// the loop as it was. If one operand is not kept, it uses the last block of its memory.
 //
 // Each sum has its products in the same order as without all this.
 
@@ -54,7 +54,8 @@ struct ColumnPanels {
 
 /// The dot of several iterations in place of one, and its scratch memory.
 struct KeptDot {
-  strips::DotOp dot; ///< of as many steps as its panels have
+  strips::DotOp dot;   ///< of as many steps as its panels have
+  strips::DotOp plain; ///< the old one, in a copy of the loop
   ColumnPanels panels;
   int64_t scratchBytes;
 };

@@ -389,6 +389,7 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
         begin += kept->scratchBytes;
         keptPanels[kept->dot] = kept->panels;
         dot = kept->dot;
+        singles.insert(kept->plain);
         continue;
       }
       int64_t count = chooseIterations(dot, *machine, deterministic);
