@@ -104,9 +104,9 @@ struct ScheduleSizes {
   /// The bytes that a thread should have in flight: 32 registers, and eight of the widest accesses;
   /// and the iterations of a loop that load together.
   static constexpr int64_t kBytesInFlight = 128, kMaxIterationsInFlight = 8;
-  /// Elements of a thread that keep it busy without those of the next iteration, and instructions
-  /// of iterations that load together: more code is not fetched in time, and hides the latency of
-  /// its loads without that (both measured on an H200).
+  /// With so many elements, a thread is busy without those of the next iteration. Iterations that
+  /// load together have at most so many instructions. More code is not fetched in time, and hides
+  /// the latency of its loads by itself. Both were measured on an H200.
   static constexpr int64_t kMinElementsAlone = 4, kMaxInstructionsInFlight = 1024;
   /// Multiply-adds of a thread that are written out one after another, and steps along K of a slice
   /// of them.
