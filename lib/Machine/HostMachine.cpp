@@ -49,7 +49,8 @@ static const MatrixInstruction kSMMLA = {"+i8mm", 8, "llvm.aarch64.neon.smmla.v4
 // fmla and sdot, of twice the products (Neoverse V1, V2, N2); that was not measured. Vectors of
 // 512 bits lower the clock frequency of Cascade Lake, and yet pay: 28 operators are 1.24 times as
 // fast with them in the geometric mean, two are slower. Rows fetched in a program's only pass make
-// Zen 5 up to 1.25 times as fast, and Zen 4 0.72 to 0.95 times for 2^24 elements.
+// Zen 5 up to 1.25 times as fast, and Zen 4 0.72 to 0.95 times for 2^24 elements. Weights of few
+// rows that are fetched into L2 make Zen 4 0.95 to 1.35 times as fast as those fetched into L1.
 //
 // Sources of rows that were not measured: Intel's Optimization Reference Manual, AMD's Software
 // Optimization Guides, Arm's Neoverse Software Optimization Guides. Some caches have several sizes;
@@ -59,13 +60,13 @@ static const MatrixInstruction kSMMLA = {"+i8mm", 8, "llvm.aarch64.neon.smmla.v4
 //     name, arch, CPUs, features
 //     bits, registers | multiply-adds and loads a cycle, latency | gather, run | swap | strips
 //     | L1, L2: bytes, ways | int8, bf16, int8 by matrices | conversions of f16: feature, existence
-//     | measured on | int8, bf16 by AMX | fetches in one pass
+//     | measured on | int8, bf16 by AMX | fetches in one pass, fetches into L1
 // clang-format off
 static const HostMachine kTable[] = {
     {"znver5", "x86", "znver5", AVX512,
      512, 32, 2, 2, 4, 1.5, 1, 128, 4, {48 << 10, 12}, {1 << 20, 16}, &kVNNI, &kVDPBF16, nullptr, "+f16c", true, "Zen 5"},
     {"znver4", "x86", "znver4", AVX512,
-     512, 32, 1, 1, 4, 1.5, 1, 128, 4, {32 << 10, 8}, {1 << 20, 8}, &kVNNI, &kVDPBF16, nullptr, "+f16c", true, "Zen 4", nullptr, nullptr, false},
+     512, 32, 1, 1, 4, 1.5, 1, 128, 4, {32 << 10, 8}, {1 << 20, 8}, &kVNNI, &kVDPBF16, nullptr, "+f16c", true, "Zen 4", nullptr, nullptr, false, false},
     {"znver3", "x86", "znver3", "+avx2",
      256, 16, 2, 2, 4, 1.5, 1, 128, 4, {32 << 10, 8}, {512 << 10, 8}, nullptr, nullptr, nullptr, "+f16c", true, ""},
     {"znver2", "x86", "znver2", "+avx2",

@@ -89,6 +89,8 @@ struct HostMachine {
   /// True if a pass over a row, the program's only one, fetches the next program's row. The CPU's
   /// own prefetchers may be faster alone.
   bool fetchesInOnePass = true;
+  /// True if weights of few rows are fetched into the first-level cache; false: into the second.
+  bool fetchesIntoL1 = true;
   /// True if vectors of f32 are rounded to bf16 by an instruction. A CPU with `bf16Dot` of x86 has
   /// it as well.
   bool hasBF16Conversion = false;

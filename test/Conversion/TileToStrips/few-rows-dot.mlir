@@ -1,6 +1,7 @@
 // RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower-dot{machine=avx512+int8-dot},canonicalize,cse))' | FileCheck %s --check-prefixes=CHECK,IN-PLACE
 // RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower-dot{machine=avx2},canonicalize,cse))' | FileCheck %s --check-prefixes=CHECK,PACKED
 // RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower-dot{machine=avx512+int8-dot+int8-amx},canonicalize,cse))' | FileCheck %s --check-prefixes=TILES
+// RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower-dot{machine=znver4+int8-dot+bf16-dot}))' | FileCheck %s --check-prefix=ZEN4
 
 // Four columns of weights at once, from memory; the rows of a are copied beside each other, and
 // what adding 128 to the weights adds is taken off.
@@ -11,6 +12,7 @@
 // IN-PLACE: scf.for %{{.+}} = %c0 to %c16 step %c4
 // IN-PLACE: scf.for
 // IN-PLACE:   "llvm.intr.prefetch"
+// ZEN4: "llvm.intr.prefetch"{{.*}}hint = 2
 // IN-PLACE:   llvm.load {{.*}} -> vector<64xi8>
 // IN-PLACE:   arith.xori
 // IN-PLACE-COUNT-8: llvm.x86.avx512.vpdpbusd.512

@@ -191,7 +191,8 @@ ShiftedWeights findShift(Value decoded) {
 struct Extents {
   Extents(strips::DotOp dot, const HostMachine &machine, size_t parts)
       : step(*chooseStep(dot, machine, /*deterministic=*/false)), M(getRows(dot)), K(getK(dot)),
-        N(getN(dot)), lanes(machine.vectorBits / 32), acc(getElement(dot.getAcc())) {
+        N(getN(dot)), lanes(machine.vectorBits / 32), acc(getElement(dot.getAcc())),
+        locality(machine.fetchesIntoL1 ? 3 : 2) {
     packedElement =
         step.instruction ? getElement(dot.getA()) : Type(Float32Type::get(dot.getContext()));
     // Some registers are for vectors of a and constants.
@@ -210,6 +211,7 @@ struct Extents {
   int64_t M, K, N, lanes;
   Type acc, packedElement;
   int64_t columns, depth; ///< columns at once; elements of k for which rows of a are copied
+  uint32_t locality;      ///< of prefetches, as LLVM counts: 3 is the first-level cache
 };
 
 /// Vectors of sums, whose lanes are added at the end.
@@ -564,7 +566,7 @@ void FewRowsDotEmitter::emitColumns(Value firstK, int64_t steps, Value column, i
     }
     Value byte = toI64(times(k, bytes));
     Value byteAhead = arith::AddIOp::create(b, loc, byte, further);
-    LLVM::Prefetch::create(b, loc, advance(ahead[c], byteAhead), /*rw=*/0, /*hint=*/3,
+    LLVM::Prefetch::create(b, loc, advance(ahead[c], byteAhead), /*rw=*/0, extents.locality,
                            /*cache=*/1);
     return LLVM::LoadOp::create(b, loc, loadedType, advance(pointers[c], byte), bytes);
   };
