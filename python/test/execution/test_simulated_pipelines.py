@@ -357,82 +357,39 @@ def two_sums(x_ptr, order_ptr, gate_ptr, up_ptr, y_ptr, K, GATHERED: tl.constexp
     tl.store(y_ptr + rows[:, None] * BN + columns[None, :], gate - up * 3)
 
 
+def compile_two_sums(sizes, **options):
+    signature = "*fp16:16, *i32:16, *fp16:16, *fp16:16, *fp32:16, i32:16"
+    return tessera.compile(
+        two_sums,
+        signature=signature,
+        constexprs=sizes,
+        target="sm_90a",
+        **{"num_stages": 3, **options},
+    )
+
+
 @pytest.mark.parametrize("gathered", [False, True])
 def test_two_sums_are_in_flight(rng, gathered):
-    sizes = {"GATHERED": gathered, "BM": 64, "BN": 64, "BK": 32}
+    sizes = {"GATHERED": gathered, "BM": 128, "BN": 128, "BK": 32}
     for K in (0, 32, 200):
         x, gate, up = (
-            rng.integers(-4, 5, shape).astype("f2") for shape in ((64, K), (K, 64), (K, 64))
+            rng.integers(-4, 5, shape).astype("f2") for shape in ((128, K), (K, 128), (K, 128))
         )
-        order, y = rng.permutation(64).astype("i4"), np.full((64, 64), np.nan, "f4")
-        for seed in range(2):
-            simulation = tessera.gpu.simulate(two_sums, seed=seed)[(1,)](
-                x, order, gate, up, y, K, **sizes, target="sm_90a", num_stages=3
-            )
-            simulation.check()
-            rows = x[order] if gathered else x
-            want = rows.astype("f4") @ gate.astype("f4") - 3 * (rows.astype("f4") @ up.astype("f4"))
-            np.testing.assert_array_equal(y, want)
-    signature = "*fp16:16, *i32:16, *fp16:16, *fp16:16, *fp32:16, i32:16"
-    text = tessera.compile(
-        two_sums, signature=signature, constexprs=sizes, target="sm_90a", num_stages=3
-    ).asm["tilegpu"]
+        order, y = rng.permutation(128).astype("i4"), np.full((128, 128), np.nan, "f4")
+        simulation = tessera.gpu.simulate(two_sums, seed=K)[(1,)](
+            x, order, gate, up, y, K, **sizes, target="sm_90a", num_stages=3, num_warps=8
+        )
+        simulation.check()
+        rows = x[order] if gathered else x
+        want = rows.astype("f4") @ gate.astype("f4") - 3 * (rows.astype("f4") @ up.astype("f4"))
+        np.testing.assert_array_equal(y, want)
+    text = compile_two_sums(sizes, num_warps=8).asm["tilegpu"]
     assert text.count("is_async") == 2 and "warpgroup_wait {pendings = 2 : i32}" in text
     assert ("tilegpu.tma_load" in text) != gathered
 
 
-# Where the loop over K begins, and what it goes on to.
-DESCENDING = {
-    "a negative step": "for k in range((tl.cdiv(K, BK) - 1) * BK, -1, -BK)",
-    "from the last whole tile": "for k in range(K // BK * BK - BK, -1, -BK)",
-    "tiles": "for t in range(tl.cdiv(K, BK) - 1, -1, -1)",
-    "a difference": "for t in range(0, tl.cdiv(K, BK))",
-    "pointers": "for _ in range(0, tl.cdiv(K, BK))",
-    "below 0": "for k in range((tl.cdiv(K, BK) - 1) * BK, -BK, -BK)",
-}
-PLACES = {"tiles": "k = t * BK", "a difference": "k = (tl.cdiv(K, BK) - 1 - t) * BK"}
-
-
-DOWN = """a_ptr -= BK
-        b_ptr -= BK * N"""
-
-
-def make_descending(spelling: str):
-    is_moved = spelling == "pointers"
-    return make_kernel(f"""
-@tessera.jit
-def kernel(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    rows = tl.program_id(0) * BM + tl.arange(0, BM)
-    columns, inner = tl.arange(0, BN), tl.arange(0, BK)
-    acc = tl.zeros((BM, BN), tl.float32)
-    k = (tl.cdiv(K, BK) - 1) * BK
-    {DESCENDING[spelling]}:
-        {PLACES.get(spelling, "")}
-        a_mask = (rows[:, None] < M) & ({is_moved} | ((k + inner)[None, :] < K))
-        a = tl.load(a_ptr + rows[:, None] * K + (k + inner)[None, :], mask=a_mask, other=0)
-        b_mask = ({is_moved} | ((k + inner)[:, None] < K)) & (columns[None, :] < N)
-        b = tl.load(b_ptr + (k + inner)[:, None] * N + columns[None, :], mask=b_mask, other=0)
-        acc = tl.dot(a, b, acc)
-        {DOWN if is_moved else ""}
-    mask = (rows[:, None] < M) & (columns[None, :] < N)
-    tl.store(c_ptr + rows[:, None] * N + columns[None, :], acc.to(tl.float16), mask=mask)
-""")
-
-
-@pytest.mark.parametrize("spelling", DESCENDING)
-def test_loops_that_go_down(rng, spelling):
-    """TMA copies their tiles if none begins in front of the array."""
-    kernel, sizes = make_descending(spelling), {"BM": 64, "BN": 64, "BK": 32}
-    signature = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16"
-    compiled = tessera.compile(kernel, signature=signature, constexprs=sizes, target="sm_90a")
-    if spelling == "below 0":
-        assert "tilegpu.tma_load" not in compiled.asm["tilegpu"]
-        return
-    assert compiled.asm["tilegpu"].count("tilegpu.tma_load") == 2
-    for K in (0, 32, 96) if spelling in ("from the last whole tile", "pointers") else (0, 32, 72):
-        a, b = (rng.integers(-2, 3, shape).astype("f2") for shape in ((72, K or 1), (K or 1, 64)))
-        c = np.full((72, 64), np.nan, "f2")
-        tessera.gpu.simulate(kernel)[(2,)](
-            a, b, c, 72, 64, K, **sizes, target="sm_90a", num_stages=3
-        ).check()
-        np.testing.assert_array_equal(c, a @ b if K else np.zeros_like(c))
+def test_two_sums_of_programs_that_share_an_sm_end_with_their_iteration():
+    sizes = {"GATHERED": False, "BM": 64, "BN": 64, "BK": 64}
+    compiled = compile_two_sums(sizes, num_stages=2)
+    assert "warpgroup_wait {pendings = 2 : i32}" not in compiled.asm["tilegpu"]
+    assert "3 programs at once" in "\n".join(str(remark) for remark in compiled.remarks)

@@ -296,7 +296,19 @@ void SlotPlanner::dropDotsInFlight() {
     }
 }
 
+/// Several dots that go on keep tensor cores busy over the end of an iteration. So do programs that
+/// share an SM, and these need no slot more.
+static void dropDotsBetweenPrograms(SchedulePlan &plan) {
+  if (plan.getRegisters() > WarpRegisters(plan.options.warps, /*programs=*/2).getMost())
+    return;
+  for (PlannedLoop &planned : plan.loops)
+    if (planned.asyncDots.size() > 1)
+      planned.asyncDots.clear();
+}
+
 bool SlotPlanner::run() {
+  if (plan.isByTMA())
+    dropDotsBetweenPrograms(plan);
   const unsigned numChannels = plan.channels.size();
   for (PlannedLoop &planned : plan.loops) {
     isInLoop |= scf::ForOp(planned.loop)->getParentOfType<LoopLikeOpInterface>() != nullptr;
