@@ -168,6 +168,52 @@ def test_later_launches_load_again(rng) -> None:
         b[:, 70] -= 1
 
 
+@tessera.jit
+def scaled_products(
+    memory, b_at, scale_at, c_at, last, N, K, CASE: tl.constexpr, BM: tl.constexpr,
+    BN: tl.constexpr, BK: tl.constexpr,
+):  # fmt: skip
+    """What is loaded of a depends on numbers at `scale_at`, which each program changes."""
+    column = tl.program_id(0)
+    m, n, k = tl.arange(0, BM), column * BN + tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    scale = memory + scale_at
+    for start in range(0, K, BK):
+        a_at = memory + m[:, None] * K + (start + k)[None, :]
+        if CASE == "branch":
+            if start < last:
+                a = tl.load(a_at) * tl.load(scale)
+            else:
+                a = tl.zeros((BM, BK), tl.float32)
+        elif CASE == "address":
+            a = tl.zeros((BM, BK), tl.float32)
+            if start < last:
+                a = tl.load(a_at + tl.load(scale).to(tl.int32) * K)
+        elif CASE == "table":
+            row = tl.load(scale + m % 16).to(tl.int32)
+            a = tl.load(memory + row[:, None] * K + (start + k)[None, :])
+        else:
+            a = tl.load(a_at, mask=tl.load(scale + m % 16)[:, None] > 3, other=0.0)
+        b = tl.load(memory + b_at + (start + k)[:, None] * N + n[None, :])
+        acc = tl.dot(a, b, acc, input_precision="ieee")
+    tl.store(memory + c_at + m[:, None] * N + n[None, :], acc)
+    tl.store(scale + tl.arange(0, 16), tl.full((16,), (column + 2) * 1.0, tl.float32))
+
+
+@pytest.mark.parametrize("case", ["branch", "address", "table", "mask"])
+def test_stores_to_what_a_load_depends_on(rng, case) -> None:
+    m, n, k = 64, 640, 64
+    a, b = draw_small(rng, m, k), draw_small(rng, k, n)
+    parts = [a.ravel(), b.ravel(), np.zeros(m * n), np.ones(16)]
+    want = np.concatenate(parts).astype(np.float32)
+    got = want.copy()
+    at = np.cumsum([part.size for part in parts]).tolist()
+    sizes = (at[0], at[2], at[1], 40, n, k, case, 64, 64, 32)
+    tessera.interpret(scaled_products)[(n // 64,)](want, *sizes)
+    scaled_products[(n // 64,)](got, *sizes, cpu=TARGETS[0], num_threads=1)
+    np.testing.assert_array_equal(got, want)
+
+
 def test_programs_that_may_meet_keep_nothing(rng) -> None:
     a, b, c = draw_small(rng, 128, 64), draw_small(rng, 64, 128), np.zeros((128, 128), np.float32)
     assert not is_kept(launch(a, b, c, TARGETS[0], adds=True))

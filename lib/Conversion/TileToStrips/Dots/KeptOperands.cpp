@@ -86,6 +86,9 @@ bool isSameForAll(Value value, unsigned depth = 0) {
 
 bool isScalar(Type type) { return type.isIntOrIndexOrFloat() || isa<tile::PointerType>(type); }
 
+/// True if `noteRange` sees a load: it stands in a group itself, not in a region between.
+bool isNoted(tile::LoadOp load) { return isa<strips::GroupOp>(load->getParentOp()); }
+
 /// The values from outside of an operation that tell which tile it writes to `buffer`; none if it
 /// does anything else, or takes other than scalars.
 std::optional<SmallVector<Value>> findKey(Operation *filler, Value buffer) {
@@ -93,7 +96,7 @@ std::optional<SmallVector<Value>> findKey(Operation *filler, Value buffer) {
   WalkResult result = filler->walk([&](Operation *op) {
     bool isPlain = isa<strips::GroupOp, scf::IfOp>(op) || op->hasTrait<OpTrait::IsTerminator>();
     if (auto load = dyn_cast<tile::LoadOp>(op))
-      isPlain = !load.getIsVolatile();
+      isPlain = !load.getIsVolatile() && isNoted(load);
     else if (auto write = dyn_cast<strips::WriteOp>(op))
       isPlain = write.getTarget() == buffer;
     else if (!isPlain)
