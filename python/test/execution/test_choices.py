@@ -46,7 +46,7 @@ def first_of(line: np.ndarray, sign: int) -> int:
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize("shape, warps", [((2, 512), 2), ((8, 64), 1), ((4, 2), 1)])
+@pytest.mark.parametrize("shape, warps", [((2, 512), 2), ((8, 64), 1), ((4, 2), 1), ((256, 16), 4)])
 def test_extremes(run, rng, shape, warps, axis):
     lines = rng.integers(-3, 4, shape if axis == 1 else shape[::-1]).astype(np.float32)
     lines[lines == 0] *= rng.choice([-1, 1], int((lines == 0).sum()))

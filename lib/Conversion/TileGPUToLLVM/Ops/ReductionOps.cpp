@@ -63,22 +63,23 @@ struct ReducePattern : TilePattern<tile::ReduceOp> {
       else
         foldBits(thread, combine, fragment, {HwDim::Reg, HwDim::Lane});
     } else {
-      auto foldThreads = [&] {
-        if (choice) {
-          ChoiceFold fold(thread, *choice);
+      // A thread's elements have indices that grow along the axis. What warps have chosen of theirs
+      // may have any.
+      auto foldThreads = [&](bool isInOrder) {
+        ChoiceFold fold(thread, choice.value_or(Choice::Largest));
+        if (choice && isInOrder)
           fragment.foldLines([&](ArrayRef<Group> line) { return fold.foldLine(line); });
-          if (fold.foldWarp(fragment))
-            return;
-        } else {
+        else
           fragment.foldRegisters(combine);
-        }
+        if (choice && fold.foldWarp(fragment))
+          return;
         if (!fragment.foldWarp(thread, combine))
           foldBits(thread, combine, fragment, {HwDim::Lane});
       };
-      foldThreads();
+      foldThreads(/*isInOrder=*/true);
       if (exchange) {
         fragment.exchange(thread, *exchange, op.getOperandTypes(), scratch);
-        foldThreads();
+        foldThreads(/*isInOrder=*/false);
       }
     }
 

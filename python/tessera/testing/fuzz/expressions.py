@@ -360,6 +360,9 @@ class Expressions:
         x = self.draw(self.rng.choice(_NUMBERS), longer[0], depth - 1)
         if x.dtype in FLOATS:
             x = self.without_nan(x)
+        if x.dtype in FLOATS and self.rng.random() < 0.5:
+            # Of equal numbers, the first counts.
+            x = Expression(f"({A} > 0).to(tl.{x.dtype})", x.dtype, x.shape, (x,))
         function = self.rng.choice(("argmax", "argmin"))
         text = f"tl.{function}({A}, axis={longer[1]}).to(tl.{dtype})"
         return Expression(text, dtype, shape, (x,))
