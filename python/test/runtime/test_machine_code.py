@@ -210,7 +210,8 @@ def test_what_ptxas_says_of_a_dot_has_its_line(tmp_path, which):
     at = issued[which * len(issued) // 2]
     register = re.search(r"\{(%r\d+)", ptx[at])
     assert register is not None
-    end = next(number for number in range(at, len(ptx)) if "end inline asm" in ptx[number])
+    # Behind an instruction of the dot, of which the next one reads the register.
+    end = next(number for number in range(at, len(ptx)) if ptx[number].endswith(";"))
     ptx.insert(end + 1, f"mov.b32 {register[1]}, 0f3F800000;")
     (tmp_path / "two_dots.ptx.ptx").write_text("\n".join(ptx))
     with tessera.settings.override(override_dir=str(tmp_path)):
