@@ -78,6 +78,15 @@ TEST(HeldMasks, StoresTakeManyMasksFromBits) {
   EXPECT_EQ(bits[33], 0);
 }
 
+TEST(HeldMasks, MasksFromBeforeALoopStay) {
+  std::string text = makeCopies(9, /*hasLoads=*/true);
+  std::string end = "  br label %end\nend:";
+  text.replace(text.find(end), end.size(), "  br i1 %c, label %use, label %end\nend:");
+  unsigned words;
+  EXPECT_EQ(findBits(text, words), std::vector<int>(10, -1));
+  EXPECT_EQ(words, 0u);
+}
+
 TEST(HeldMasks, FewMasksAndThoseOfStoresStay) {
   unsigned words;
   EXPECT_EQ(findBits(makeCopies(5, /*hasLoads=*/true), words), std::vector<int>(6, -1));

@@ -11,11 +11,15 @@
 //     call asm "@$0 st.global ...", %p        ...
 //                                             %held = icmp ne (and %bits, 1), 0
 //                                             call asm "@$0 st.global ...", %held
+//
+// Masks that a loop takes from before it stay. LLVM would compute their bits before the loop, too,
+// and hold a register for each.
 
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InlineAsm.h"
@@ -33,7 +37,7 @@ namespace {
 
 /// The uses of a mask.
 struct MaskUses {
-  bool isOfLoad = false;
+  bool isOfLoad = false, isOfOtherLoop = false;
   SmallVector<Use *> stores;
 };
 
@@ -82,6 +86,7 @@ void MaskWord::pack() {
 }
 
 void tessera::packHeldMasks(Function &function, DominatorTree &dominators) {
+  LoopInfo loops(dominators);
   MapVector<Instruction *, MaskUses> uses;
   for (Instruction &op : instructions(function)) {
     auto *call = dyn_cast<CallInst>(&op);
@@ -93,12 +98,18 @@ void tessera::packHeldMasks(Function &function, DominatorTree &dominators) {
     for (Use &operand : call->args())
       if (auto *mask = dyn_cast<Instruction>(operand);
           mask && isLoad != isStore && mask->getType()->isIntegerTy(1) && !isa<PHINode>(mask)) {
-        uses[mask].isOfLoad |= isLoad;
+        MaskUses &ofMask = uses[mask];
+        ofMask.isOfLoad |= isLoad;
+        ofMask.isOfOtherLoop |=
+            loops.getLoopFor(mask->getParent()) != loops.getLoopFor(call->getParent());
         if (isStore)
-          uses[mask].stores.push_back(&operand);
+          ofMask.stores.push_back(&operand);
       }
   }
-  uses.remove_if([](auto &entry) { return !entry.second.isOfLoad || entry.second.stores.empty(); });
+  uses.remove_if([](auto &entry) {
+    const MaskUses &ofMask = entry.second;
+    return !ofMask.isOfLoad || ofMask.isOfOtherLoop || ofMask.stores.empty();
+  });
   if (uses.size() < kMaxHeldPredicates)
     return;
   SmallVector<MaskWord> words;

@@ -105,7 +105,7 @@ void recomputeHeldInvariants(llvm::LoopInfo &loops);
 void unrollRotatedLoads(llvm::Function &function, llvm::AnalysisManager<llvm::Function> &analyses);
 
 /// Keeps masks of loads for later stores in the bits of a register, if they are more than a thread
-/// has predicates.
+/// has predicates. Masks that a loop takes from before it stay.
 void packHeldMasks(llvm::Function &function, llvm::DominatorTree &dominators);
 
 /// Optimises the module and writes it as PTX. The module is spent afterwards.
