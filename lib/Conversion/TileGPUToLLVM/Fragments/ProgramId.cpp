@@ -28,12 +28,33 @@ private:
   bool ofClusters;
 };
 
-/// A program's place in its row, and the number of the row along axis 1.
+/// A program's place in its row, and the numbers of the row along axes 1 and 2.
 struct PlaceInRows {
-  Value inRow, row;
+  Value inRow, row, slice;
 };
 
 } // namespace
+
+/// Unsigned numbers of 32 bits suffice. A grid has less than 2^31 places along axis 0 and 2^16
+/// along the others. A group of several rows has fewer than twice the programs that fit.
+static PlaceInRows emitGroupedPlace(ThreadBuilder &thread, const Grid &grid,
+                                    int64_t programsAtOnce) {
+  Value width = grid.getExtent(0), height = grid.getExtent(1);
+  Value row = thread.add(grid.getBlock(1), thread.mul(grid.getBlock(2), height));
+  Value rows = thread.mul(height, grid.getExtent(2));
+  auto divide = [&](Value x, Value y) { return thread.create<LLVM::UDivOp>(x, y); };
+  // Rounded up, without a sum that is too large.
+  Value most = thread.add(divide(thread.i32(programsAtOnce - 1), width), 1);
+  Value firstRow = thread.mul(divide(row, most), most);
+  Value left = thread.sub(rows, firstRow);
+  Value isLast = thread.compare(LLVM::ICmpPredicate::ult, left, most);
+  Value size = thread.select(isLast, left, most);
+  Value inGroup = thread.add(thread.mul(thread.sub(row, firstRow), width), grid.getBlock(0));
+  Value inRow = divide(inGroup, size);
+  Value found = thread.add(firstRow, thread.sub(inGroup, thread.mul(inRow, size)));
+  Value slice = divide(found, height);
+  return {inRow, thread.sub(found, thread.mul(slice, height)), slice};
+}
 
 /// The exponent of the largest power of two that is not above a number, which is not 0.
 static Value emitLog2(ThreadBuilder &thread, Value number) {
@@ -45,8 +66,8 @@ static Value emitLog2(ThreadBuilder &thread, Value number) {
 /// Rows are counted from the last one, so that groups of fewer rows come first. A group is an
 /// aligned power of two of rows that all exist. Up to the first bit in which a row's number and the
 /// count of rows differ, its group may be as large as that bit.
-static PlaceInRows emitGroupedPlace(ThreadBuilder &thread, const Grid &grid,
-                                    int64_t programsAtOnce) {
+static PlaceInRows emitPlaceOfShortProgram(ThreadBuilder &thread, const Grid &grid,
+                                           int64_t programsAtOnce) {
   Value width = grid.getExtent(0), rows = grid.getExtent(1), row = grid.getBlock(1);
   Value most = thread.i32(llvm::Log2_64(programsAtOnce));
   Value bits =
@@ -58,7 +79,8 @@ static PlaceInRows emitGroupedPlace(ThreadBuilder &thread, const Grid &grid,
   Value before = thread.sub(mask, thread.bitAnd(fromLast, mask));
   Value inGroup = thread.add(thread.mul(before, width), grid.getBlock(0));
   Value inRow = thread.create<LLVM::LShrOp>(inGroup, bits);
-  return {inRow, thread.add(thread.sub(row, before), thread.bitAnd(inGroup, mask))};
+  return {inRow, thread.add(thread.sub(row, before), thread.bitAnd(inGroup, mask)),
+          grid.getBlock(2)};
 }
 
 Value tessera::emitProgramId(ThreadBuilder &thread, Operation *op, unsigned axis) {
@@ -71,8 +93,9 @@ Value tessera::emitProgramId(ThreadBuilder &thread, Operation *op, unsigned axis
     auto occupancy = kernel->getAttrOfType<IntegerAttr>(tilegpu::kOccupancyAttr);
     int64_t programs = tilegpu::getMachine(kernel).numSMs * (occupancy ? occupancy.getInt() : 1) /
                        tilegpu::getClusterSize(op);
-    PlaceInRows place = emitGroupedPlace(thread, grid, std::max<int64_t>(programs, 1));
-    id = axis == 0 ? place.inRow : axis == 1 ? place.row : grid.getBlock(2);
+    auto emit = kernel->hasAttr(kShortProgramsAttr) ? emitPlaceOfShortProgram : emitGroupedPlace;
+    PlaceInRows place = emit(thread, grid, std::max<int64_t>(programs, 1));
+    id = axis == 0 ? place.inRow : axis == 1 ? place.row : place.slice;
   }
   auto reversed = kernel ? kernel->getAttrOfType<DenseI32ArrayAttr>(tilegpu::kReversedAxesAttr)
                          : DenseI32ArrayAttr();

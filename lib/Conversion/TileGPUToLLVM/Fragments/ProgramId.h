@@ -7,14 +7,20 @@
 // program.
 //
 // A row of the grid is the programs that differ only along axis 0. With `tilegpu.grouped_rows`,
-// rows of one number along axis 2 run in groups: first the first program of each row of the group,
-// then the second ones, and so on. A group has a power of two of rows, and at most as many programs
-// as run at once. So grouping hardly increases how many rows are in work, and no number is divided,
-// which takes long in a short program. An example has 4 programs a row, 2 rows a group and axis 0
-// reversed, where later programs of a row take longer:
+// rows run in groups: first the first program of each row of the group, then the second ones, and
+// so on. A group has just enough rows to occupy every SM, so grouping does not increase how many
+// rows are in work at once. An example has 4 programs a row, 3 rows a group and axis 0 reversed,
+// where later programs of a row take longer:
 //
 //     blocks     0  1  2  3    4  5  6  7    8  9 10 11
-//     programs  3a 2a 1a 0a   3b 3c 2b 2c   1b 1c 0b 0c    of rows a, b and c
+//     programs  3a 3b 3c 2a   2b 2c 1a 1b   1c 0a 0b 0c    of rows a, b and c
+//
+// That takes four quotients, which wait for each other. In short programs (kernels without dots), a
+// group has a power of two of rows instead, of one number along axis 2, and at most as many
+// programs as run at once. Smaller groups come first, here of one and of two rows:
+//
+//     blocks     0  1  2  3    4  5  6  7    8  9 10 11
+//     programs  3a 2a 1a 0a   3b 3c 2b 2c   1b 1c 0b 0c
 
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_PROGRAMID_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_PROGRAMID_H
@@ -22,6 +28,9 @@
 #include "Fragment.h"
 
 namespace tessera {
+
+/// An attribute on kernels whose programs are short.
+inline constexpr llvm::StringLiteral kShortProgramsAttr = "tessera.short_programs";
 
 /// The program's number along an axis of the grid (i32), in the kernel that `op` is in.
 mlir::Value emitProgramId(ThreadBuilder &thread, mlir::Operation *op, unsigned axis);

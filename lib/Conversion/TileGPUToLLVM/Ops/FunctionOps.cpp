@@ -3,6 +3,7 @@
 // Functions, calls and returns. A function of tiles takes and gives their registers one
 // by one; several results come as a struct.
 
+#include "Fragments/ProgramId.h"
 #include "Patterns.h"
 #include "Plans/ArgumentTables.h"
 #include "Plans/WarpSpecialize.h"
@@ -10,6 +11,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Analysis/SharedMemory/SharedMemoryAllocation.h"
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
+#include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -46,6 +48,11 @@ void carryOrder(tile::FuncOp from, LLVM::LLVMFuncOp to) {
   for (StringRef name : {tilegpu::kGroupedRowsAttr, tilegpu::kOccupancyAttr})
     if (Attribute attribute = from->getAttr(name))
       to->setAttr(name, attribute);
+  auto find = [](Operation *op) {
+    return tilegpu::isDot(op) ? WalkResult::interrupt() : WalkResult::advance();
+  };
+  if (!from->walk(find).wasInterrupted())
+    to->setAttr(kShortProgramsAttr, UnitAttr::get(to.getContext()));
 }
 
 struct FuncPattern : TilePattern<tile::FuncOp> {

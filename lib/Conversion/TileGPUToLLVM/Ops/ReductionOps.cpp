@@ -63,8 +63,8 @@ struct ReducePattern : TilePattern<tile::ReduceOp> {
       else
         foldBits(thread, combine, fragment, {HwDim::Reg, HwDim::Lane});
     } else {
-      // A thread's elements have indices that grow along the axis. What warps have chosen of theirs
-      // may have any.
+      // A thread's elements have indices that grow along the axis. Those that warps have chosen may
+      // have any indices.
       auto foldThreads = [&](bool isInOrder) {
         ChoiceFold fold(thread, choice.value_or(Choice::Largest));
         if (choice && isInOrder)

@@ -361,7 +361,7 @@ class Expressions:
         if x.dtype in FLOATS:
             x = self.without_nan(x)
         if x.dtype in FLOATS and self.rng.random() < 0.5:
-            # Of equal numbers, the first counts.
+            # Many numbers are equal then, and the first of them counts.
             x = Expression(f"({A} > 0).to(tl.{x.dtype})", x.dtype, x.shape, (x,))
         function = self.rng.choice(("argmax", "argmin"))
         text = f"tl.{function}({A}, axis={longer[1]}).to(tl.{dtype})"
