@@ -15,9 +15,10 @@
 //     blocks     0  1  2  3    4  5  6  7    8  9 10 11
 //     programs  3a 3b 3c 2a   2b 2c 1a 1b   1c 0a 0b 0c    of rows a, b and c
 //
-// That takes four quotients, which wait for each other. In short programs (kernels without dots), a
-// group has a power of two of rows instead, of one number along axis 2, and at most as many
-// programs as run at once. Smaller groups come first, here of one and of two rows:
+// That takes four quotients, which wait for each other. Kernels without dots have short programs,
+// and do without quotients: their groups have a power of two of rows, of one number along axis 2.
+// As many programs as run at once are the most. Smaller groups come first, here of one and of two
+// rows:
 //
 //     blocks     0  1  2  3    4  5  6  7    8  9 10 11
 //     programs  3a 2a 1a 0a   3b 3c 2b 2c   1b 1c 0b 0c
