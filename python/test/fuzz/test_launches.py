@@ -47,5 +47,5 @@ def test_a_difference_is_found(monkeypatch: pytest.MonkeyPatch):
             return getattr(_C, name)
 
     monkeypatch.setattr(specialize, "_C", Core())
-    # What is drawn depends on where arrays lie in memory.
+    # The addresses of arrays decide which launches are drawn.
     assert any(run(600, seed).findings for seed in range(1, 9))

@@ -5,9 +5,8 @@
 //
 // - Registers of a thread are folded with their neighbours first, so that indices are in order. The
 //   first group is kept unless the second is better: two comparisons in place of six.
-// - Lanes are folded by warp-wide reductions of integers. These are the best number as an integer
-// of
-//   the same order, the smallest index of those that have it, and the bits of the number there.
+// - Lanes are folded by warp-wide reductions of integers. The first finds the best number, as an
+//   integer of the same order. The second finds the smallest index with it, the third its bits.
 
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_CHOICEFOLD_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_EXCHANGE_CHOICEFOLD_H

@@ -66,12 +66,14 @@ struct ReducePattern : TilePattern<tile::ReduceOp> {
       // A thread's elements have indices that grow along the axis. Those that warps have chosen may
       // have any indices.
       auto foldThreads = [&](bool isInOrder) {
-        ChoiceFold fold(thread, choice.value_or(Choice::Largest));
-        if (choice && isInOrder)
-          fragment.foldLines([&](ArrayRef<Group> line) { return fold.foldLine(line); });
+        std::optional<ChoiceFold> fold;
+        if (choice)
+          fold.emplace(thread, *choice);
+        if (fold && isInOrder)
+          fragment.foldLines([&](ArrayRef<Group> line) { return fold->foldLine(line); });
         else
           fragment.foldRegisters(combine);
-        if (choice && fold.foldWarp(fragment))
+        if (fold && fold->foldWarp(fragment))
           return;
         if (!fragment.foldWarp(thread, combine))
           foldBits(thread, combine, fragment, {HwDim::Lane});

@@ -68,7 +68,7 @@ struct KeptOperand {
 };
 
 //===----------------------------------------------------------------------===//
-// What may be kept
+// Operands that may be kept
 //===----------------------------------------------------------------------===//
 
 /// True if a value is the same for all programs of a launch.
