@@ -146,6 +146,39 @@ tile.func @loops(%a: !tile.ptr<f32>, %b: !tile.ptr<f32>, %n: i32, %one: f32, %wh
 
 // -----
 
+// Iterations in another order: a number that nobody knows is limited below the loop's end. One of
+// two numbers is between the least and the greatest of them. A number whose limits are both unknown
+// is anywhere.
+tile.func @order(%a: !tile.ptr<f32>, %b: !tile.ptr<f32>, %m: !tile.ptr<i32>, %n: i32, %one: f32, %which: i1) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %any = tile.load %m : !tile.ptr<i32>
+  %last = arith.subi %n, %c1 : i32
+  %x = tile.load %a {test.moved} : !tile.ptr<f32>
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    %number = arith.xori %any, %i : i32
+    %other = arith.minui %number, %last : i32
+    %p = tile.addptr %b, %other : !tile.ptr<f32>, i32
+    // expected-remark @below {{independent; if #0[4] and #1[4, 1 by 1 from (loop 0 (add64 (unsigned (sub32 i32:3 1)) 1))] are apart}}
+    tile.store %p, %one {test.past} : !tile.ptr<f32>
+    %taken = arith.select %which, %other, %i : i32
+    %q = tile.addptr %b, %taken : !tile.ptr<f32>, i32
+    // expected-remark @below {{independent; if #0[4] and #1[4, 1 by 1 from (loop (min64 (loop 0 (add64 (unsigned (sub32 i32:3 1)) 1)) (loop 0 i32:3)) (add64 (max64 (loop 0 (add64 (unsigned (sub32 i32:3 1)) 1)) (loop 0 i32:3)) 1))] are apart}}
+    tile.store %q, %one {test.past} : !tile.ptr<f32>
+    %unknown = arith.minui %number, %any : i32
+    %r = tile.addptr %b, %unknown : !tile.ptr<f32>, i32
+    // expected-remark @below {{independent if addresses differ, which no launch knows}}
+    tile.store %r, %one {test.past} : !tile.ptr<f32>
+    %either = arith.select %which, %any, %i : i32
+    %s = tile.addptr %b, %either : !tile.ptr<f32>, i32
+    // expected-remark @below {{independent if addresses differ, which no launch knows}}
+    tile.store %s, %one {test.past} : !tile.ptr<f32>
+  }
+  tile.return
+}
+
+// -----
+
 // Boxes of one array, and how large arrays are. Columns from 64 on lie beside those before if a
 // row has as many; in the next row of tiles it depends on which row that is.
 tile.func @boxes(%a: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %b: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld: i32 {tile.divisibility = 16 : i64}) {

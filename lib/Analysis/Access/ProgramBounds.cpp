@@ -45,6 +45,8 @@ private:
   bool writeLoop(Value step, Value from, const std::string &end);
   std::optional<std::string> writeInner(Value value);
   bool writeUnsigned(StringRef name, Operation *op);
+  bool writeLess(arith::MinUIOp least);
+  bool writeChoice(arith::SelectOp choice);
 
   bool isExact;
   unsigned depth = 0, count = 0;
@@ -328,6 +330,31 @@ bool Writer::writeUnsigned(StringRef name, Operation *op) {
   return true;
 }
 
+/// Of two unsigned numbers the lesser, one of which is known and not negative: from 0 to that one.
+bool Writer::writeLess(arith::MinUIOp least) {
+  for (Value operand : least->getOperands()) {
+    std::optional<std::string> most = isExact ? std::nullopt : writeInner(operand);
+    if (!most)
+      continue;
+    text += "(loop 0 (add64 (unsigned " + *most + ") 1))";
+    return true;
+  }
+  return false;
+}
+
+/// One of two numbers: from the least of them to the greatest.
+bool Writer::writeChoice(arith::SelectOp choice) {
+  if (isExact)
+    return false;
+  std::optional<std::string> first = writeInner(choice.getTrueValue()),
+                             second = writeInner(choice.getFalseValue());
+  if (!first || !second)
+    return false;
+  std::string both = " " + *first + " " + *second + ")";
+  text += "(loop (min64" + both + " (add64 (max64" + both + " 1))";
+  return true;
+}
+
 bool Writer::write(Value value) {
   // Longer than what a person writes, and than what a launch should compute.
   constexpr unsigned kMaxValues = 100, kMaxDepth = 15;
@@ -369,6 +396,10 @@ bool Writer::write(Value value) {
     return binary("min");
   if (isa<arith::MaxSIOp>(op))
     return binary("max");
+  if (auto least = dyn_cast<arith::MinUIOp>(op))
+    return done(writeLess(least));
+  if (auto choice = dyn_cast<arith::SelectOp>(op))
+    return done(writeChoice(choice));
   if (auto quotient = dyn_cast<DivIntOp>(op))
     return quotient.getSignedness() == Signedness::Signed ? binary("div")
                                                           : done(writeUnsigned("div", op));

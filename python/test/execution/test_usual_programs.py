@@ -94,6 +94,23 @@ def over_tiles(a_ptr, b_ptr, c_ptr, M, N, K, sam, sbk, scm, BM: tl.constexpr, BN
 
 
 @tessera.jit
+def in_turns(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+             PROGRAMS: tl.constexpr):  # fmt: skip
+    """M and N are multiples of a tile's extents, so only K needs masks."""
+    across = tl.cdiv(N, BN)
+    for tile in range(tl.program_id(0), tl.cdiv(M, BM) * across, PROGRAMS):
+        rows = tile // across * BM + tl.arange(0, BM)
+        columns = tile % across * BN + tl.arange(0, BN)
+        acc = tl.zeros((BM, BN), dtype=tl.float32)
+        for k in range(0, tl.cdiv(K, BK)):
+            ks = k * BK + tl.arange(0, BK)
+            a = tl.load(a_ptr + rows[:, None] * K + ks[None, :], mask=ks[None, :] < K, other=0.0)
+            b = tl.load(b_ptr + ks[:, None] * N + columns[None, :], mask=ks[:, None] < K, other=0.0)
+            acc = tl.dot(a, b, acc)
+        tl.store(c_ptr + rows[:, None] * N + columns[None, :], acc.to(tl.float16))
+
+
+@tessera.jit
 def described(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
               PROGRAMS: tl.constexpr, HALVES: tl.constexpr, HINTS: tl.constexpr):  # fmt: skip
     """b has its columns in rows. Descriptors are given, or made here."""
@@ -254,6 +271,20 @@ def test_indices_that_are_chosen(run: Runner, rng, M, N, K, flatten):
     np.testing.assert_array_equal(c, want)
     if run.target == "simulator":
         check_fast(over_tiles.warmup(*arguments, **meta, target="sm_90a"), 3)
+
+
+def test_tiles_in_turns(run: Runner, rng):
+    M, N, K = 4 * BM, 5 * BN, 2 * BK + 8
+    a, b, want = operands(rng, M, N, K)
+    c = np.full((M, N), 99, np.float16)
+    meta = {"BM": BM, "BN": BN, "BK": BK, "PROGRAMS": 3}
+    arguments = (a, b, c, M, N, K)
+    run(in_turns, (3,), *arguments, **meta)
+    np.testing.assert_array_equal(c, want)
+    if run.target == "simulator":
+        kernel = in_turns.warmup(*arguments, **meta, target="sm_90a")
+        assert any("tiles are taken column by column" in remark for remark in kernel.remarks)
+        check_fast(kernel, 3)
 
 
 @pytest.mark.parametrize("halves", [False, True])
