@@ -330,7 +330,7 @@ bool Writer::writeUnsigned(StringRef name, Operation *op) {
   return true;
 }
 
-/// Of two unsigned numbers the lesser, one of which is known and not negative: from 0 to that one.
+/// The lesser of two unsigned numbers: from 0 to the one that is known, which must not be negative.
 bool Writer::writeLess(arith::MinUIOp least) {
   for (Value operand : least->getOperands()) {
     std::optional<std::string> most = isExact ? std::nullopt : writeInner(operand);
@@ -342,7 +342,7 @@ bool Writer::writeLess(arith::MinUIOp least) {
   return false;
 }
 
-/// One of two numbers: from the least of them to the greatest.
+/// One of two numbers is from the least of both to the greatest.
 bool Writer::writeChoice(arith::SelectOp choice) {
   if (isExact)
     return false;
