@@ -620,10 +620,11 @@ static bool sharesTilesBetweenBlocks(ModuleOp module) {
   return !result.wasInterrupted();
 }
 
-/// True if a loop loads tiles.
-static bool loadsInLoops(ModuleOp module) {
-  WalkResult result = module.walk([](tile::LoadOp load) {
-    return isa<RankedTensorType>(load.getType()) && load->getParentOfType<LoopLikeOpInterface>()
+/// True if a loop has such an op with a tile as its result.
+template <typename OpT> static bool isInLoop(ModuleOp module) {
+  WalkResult result = module.walk([](OpT op) {
+    return isa<RankedTensorType>(op.getType()) &&
+                   op->template getParentOfType<LoopLikeOpInterface>()
                ? WalkResult::interrupt()
                : WalkResult::advance();
   });
@@ -694,7 +695,7 @@ std::unique_ptr<CompiledKernel> CUDACompilation::compileWithRetries(ModuleOp mod
   ClusterLimits clusters;
   if (mayChange && options.numCTAs == 1 && sharesTilesBetweenBlocks(module))
     clusters = {static_cast<int>(target.machine.maxClusterSize), target.machine.sharedBytesOfSM,
-                loadsInLoops(module)};
+                isInLoop<tile::LoadOp>(module), isInLoop<tile::DotOp>(module)};
   ScheduleRetry retry(options.numWarps, mayChange, clusters);
   OwningOpRef<ModuleOp> source(cast<ModuleOp>(module->clone())), copy;
   const KernelMetadata common = metadata;

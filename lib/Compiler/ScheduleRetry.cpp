@@ -130,7 +130,9 @@ bool ScheduleRetry::skip(int64_t neededRegisters) {
   int widest = limits.numWarps;
   while (mayWiden && 2 * widest <= kMaxWarps)
     widest *= 2;
-  if (!canSpread() || need.getSpilledBytes(widest, limits.numBlocks) <= clusters.cacheBytes)
+  bool widensFirst = clusters.dotsInLoops && canWiden();
+  if (!canSpread() || widensFirst ||
+      need.getSpilledBytes(widest, limits.numBlocks) <= clusters.cacheBytes)
     return widen(neededRegisters);
   skipped = {limits, neededRegisters};
   return spreadUntilItFits(need);

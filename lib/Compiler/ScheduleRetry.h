@@ -17,6 +17,8 @@
 // fewest warps, that are predicted to fit.
 // If loops load tiles, a smaller part of a tile may fit into shared memory, and then blocks hold
 // less than predicted. So fewer blocks that might fit are tried before.
+//
+// If loops have dots, more warps are tried before a cluster in any case.
 
 #ifndef TESSERA_LIB_COMPILER_SCHEDULERETRY_H
 #define TESSERA_LIB_COMPILER_SCHEDULERETRY_H
@@ -72,6 +74,9 @@ struct ClusterLimits {
   int64_t cacheBytes = 0; ///< what the first-level cache of an SM holds
   /// Loops load tiles, which may wait in shared memory if the parts of a block are small enough.
   bool loadsInLoops = false;
+  /// Loops have dots, of whose operands each block loads a part. So blocks exchange parts and wait
+  /// for each other in each iteration. With more warps instead, they do not.
+  bool dotsInLoops = false;
 };
 
 /// The order in which schedules are tried, a pure function of earlier outcomes.

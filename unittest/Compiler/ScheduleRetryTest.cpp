@@ -250,6 +250,25 @@ TEST(ScheduleRetry, triesFewerBlocksThatMightFit) {
   EXPECT_EQ(refused.current(), (ScheduleLimits{8, 4}));
 }
 
+TEST(ScheduleRetry, triesMoreWarpsBeforeBlocksThatExchangeOperands) {
+  ClusterLimits clusters = kClusters;
+  clusters.dotsInLoops = true;
+  ScheduleRetry retry(8, true, clusters);
+  ASSERT_TRUE(retry.next(needs(323)));
+  EXPECT_EQ(retry.current(), ScheduleLimits{16});
+  ScheduleRetry fits = retry, counted = retry;
+  EXPECT_FALSE(fits.next(spills(0, 124, 16)));
+  // A cluster follows if they do not do.
+  ASSERT_TRUE(counted.next(needs(323)));
+  EXPECT_EQ(counted.current().numBlocks, 4);
+  // Without dots, or with a number of warps that must stay, the cluster comes at once.
+  ScheduleRetry none(8, true, kClusters), fixed(8, false, clusters);
+  ASSERT_TRUE(none.next(needs(400)));
+  EXPECT_EQ(none.current(), (ScheduleLimits{8, 2}));
+  ASSERT_TRUE(fixed.next(needs(323)));
+  EXPECT_EQ(fixed.current().numBlocks, 2);
+}
+
 TEST(ScheduleRetry, predictsNoClusterForWhatACacheHolds) {
   ScheduleRetry retry(4, true, kClusters);
   ASSERT_TRUE(retry.next(needs(500)));
