@@ -324,14 +324,16 @@ def test_uses_of_conditions_and_of_closings(rng, case):
 
 
 def make_counting(
-    header: str, before: str, closes: str, end: str = "", init: str = "0", other: str = "pass"
-):
+    header: str, before: str, closes: str, end: str = "", init: str = "0", other: str = "pass",
+    flag: str = "",
+):  # fmt: skip
     return make_kernel(f"""
 @tessera.jit
 def kernel(x_ptr, y_ptr, T, K):
     k = {init}
     tile, sum, moved, from_x = 1, 0, 0, x_ptr + 1
     fresh, open = T == T, T != T
+    {flag}
     {header}:
         {before}
         opened = k == {init}
@@ -342,7 +344,7 @@ def kernel(x_ptr, y_ptr, T, K):
             tl.store(y_ptr + tile, sum)
             tile += 2
             sum, moved, from_x = 0, 0, x_ptr + tile
-            {"k = " + init if closes.startswith("#") else ""}
+            {"k = " + init + "; " + flag if closes.startswith("#") else ""}
         else:
             {other}
         {"" if closes.startswith("#") else end}
@@ -384,6 +386,23 @@ COUNTERS = {
     "a flag keeps open": make_counting(
         ALL, "from_x = tl.where(open, from_x, x_ptr + tile)", "k + 1 >= K",
         "open = k + 1 < K\n        k = tl.where(k + 1 >= K, 0, k + 1)"),
+    "a flag closes": make_counting(
+        ALL, "", "last", "k = tl.where(last, 0, k + 1)\n        last = k == K - 1",
+        flag="last = K == 1"),
+    "a flag closes at the bound": make_counting(
+        TILES, "", "last", "k = tl.where(last, 0, k + 1)\n        last = k + 1 >= K",
+        flag="last = K <= 1"),
+    "a flag keeps a tile": make_counting(
+        ALL, "", "not more", "k = tl.where(more, k + 1, 0)\n        more = k + 1 < K",
+        flag="more = K > 1"),
+    "a flag counts down": make_counting(
+        ALL, "", "last", "k = tl.where(last, K - 1, k - 1)\n        last = k == 0",
+        init="K - 1", flag="last = K == 1"),
+    "a flag is chosen": make_counting(
+        ALL, "", "last", "k, last = tl.where(last, 0, k + 1), tl.where(last, K == 1, k + 2 == K)",
+        flag="last = K == 1"),
+    "a flag in both branches": make_counting(
+        ALL, "", "#last", other="k += 1; last = k == K - 1", flag="last = 1 == K"),
     "next count": make_counting(ALL, "next = tl.where(k + 1 >= K, 0, k + 1)", "next == 0", "k = next"),
 }  # fmt: skip
 

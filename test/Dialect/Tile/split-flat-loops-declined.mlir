@@ -196,3 +196,31 @@ tile.func @steps_past(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %total: i
   }
   tile.return
 }
+
+// -----
+
+// The flag is not that of the first number: a first tile has an iteration, whatever its period.
+tile.func @other_first_flag(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %m: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant 0.0 : f32
+  %true = arith.constant true
+  %last_number = arith.subi %n, %c1 : i32
+  %r:3 = scf.for %t = %c0 to %m step %c1
+      iter_args(%k = %c0, %last = %true, %sum = %zero) -> (i32, i1, f32) : i32 {
+    %p = tile.addptr %x, %k : !tile.ptr<f32>, i32
+    %v = tile.load %p : !tile.ptr<f32>
+    %s = arith.addf %sum, %v : f32
+    %o = scf.if %last -> (f32) {
+      tile.store %y, %s : !tile.ptr<f32>
+      scf.yield %zero : f32
+    } else {
+      scf.yield %s : f32
+    }
+    %more = arith.addi %k, %c1 : i32
+    %number = arith.select %last, %c0, %more : i32
+    %ends = arith.cmpi eq, %number, %last_number : i32
+    scf.yield %number, %ends, %o : i32, i1, f32
+  }
+  tile.return
+}

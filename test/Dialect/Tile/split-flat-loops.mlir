@@ -351,3 +351,42 @@ tile.func @flag(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %total: i32) {
   }
   tile.return
 }
+
+// -----
+
+// A carried flag is a comparison of the carried number, here the number plus 1, in all iterations.
+// CHECK-LABEL: tile.func @flag(
+// CHECK-SAME: %[[X:arg[0-9]+]]: !tile.ptr<f32>, %[[Y:arg[0-9]+]]: !tile.ptr<f32>, %[[N:arg[0-9]+]]: i32
+// CHECK: scf.for
+// CHECK:   %[[R:.+]] = scf.for %[[K:.+]] = %{{.+}} to %{{.+}} {{.+}} iter_args(%[[SUM:.+]] = %{{.+}}) -> (f32)
+// CHECK-NOT: scf.if
+// CHECK:     tile.addptr %[[X]], %[[K]]
+// CHECK:     %[[S:.+]] = arith.addf %[[SUM]]
+// CHECK:     scf.yield %[[S]] : f32
+// CHECK:   tile.store %{{.+}}, %[[R]]
+tile.func @flag(%x: !tile.ptr<f32>, %y: !tile.ptr<f32>, %n: i32, %m: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %zero = arith.constant 0.0 : f32
+  %first = arith.cmpi sle, %n, %c1 : i32
+  %r:4 = scf.for %t = %c0 to %m step %c1
+      iter_args(%k = %c0, %tile = %c0, %last = %first, %sum = %zero) -> (i32, i32, i1, f32) : i32 {
+    %p = tile.addptr %x, %k : !tile.ptr<f32>, i32
+    %v = tile.load %p : !tile.ptr<f32>
+    %s = arith.addf %sum, %v : f32
+    %o:2 = scf.if %last -> (i32, f32) {
+      %to = tile.addptr %y, %tile : !tile.ptr<f32>, i32
+      tile.store %to, %s : !tile.ptr<f32>
+      %next = arith.addi %tile, %c1 : i32
+      scf.yield %next, %zero : i32, f32
+    } else {
+      scf.yield %tile, %s : i32, f32
+    }
+    %more = arith.addi %k, %c1 : i32
+    %number = arith.select %last, %c0, %more : i32
+    %after = arith.addi %number, %c1 : i32
+    %ends = arith.cmpi sge, %after, %n : i32
+    scf.yield %number, %o#0, %ends, %o#1 : i32, i32, i1, f32
+  }
+  tile.return
+}

@@ -28,6 +28,7 @@
 //         tile = where(ki == k_tiles - 1,           store
 //                      tile + programs, tile)
 
+#include "CarriedFlags.h"
 #include "FlatCounter.h"
 #include "PassedValues.h"
 #include "StridedCounter.h"
@@ -752,8 +753,20 @@ static bool trySplit(scf::ForOp loop, std::optional<TileRange> range, std::strin
   return true;
 }
 
-/// The conditionals of a loop that choose between sums of integers, which the loop carries, as they
-/// are or with a constant added.
+/// True if a value is a sum of integers, or a comparison of such, from in front of a conditional.
+static bool isChosenNumber(Value side, scf::IfOp branch, unsigned depth = 0) {
+  constexpr unsigned kMaxDepth = 4;
+  Operation *op = side.getDefiningOp();
+  if (!op || !branch->isProperAncestor(op))
+    return true;
+  return depth < kMaxDepth && isa<arith::AddIOp, arith::SubIOp, arith::CmpIOp>(op) &&
+         llvm::all_of(
+             op->getOperands(),
+             [&](Value operand) { return isChosenNumber(operand, branch, depth + 1); });
+}
+
+/// The conditionals of a loop that choose between such values, which the loop carries, as they are
+/// or with a constant added.
 static SmallVector<OpResult> findChosenNumbers(scf::ForOp loop) {
   SmallVector<OpResult> numbers;
   for (Value yielded : loop.getYieldedValues()) {
@@ -761,23 +774,23 @@ static SmallVector<OpResult> findChosenNumbers(scf::ForOp loop) {
       continue;
     Value value = OffsetValue::of(yielded).base;
     auto branch = value ? value.getDefiningOp<scf::IfOp>() : scf::IfOp();
-    auto isSum = [&](Value side) {
-      Operation *op = side.getDefiningOp();
-      return !op || !branch->isProperAncestor(op) ||
-             (isa<arith::AddIOp, arith::SubIOp>(op) &&
-              llvm::none_of(op->getOperands(), [&](Value operand) {
-                Operation *of = operand.getDefiningOp();
-                return of && branch->isProperAncestor(of);
-              }));
-    };
     if (!branch || branch->getBlock() != loop.getBody())
       continue;
     auto result = cast<OpResult>(value);
-    if (isSum(branch.thenYield().getOperand(result.getResultNumber())) &&
-        isSum(branch.elseYield().getOperand(result.getResultNumber())))
+    if (isChosenNumber(branch.thenYield().getOperand(result.getResultNumber()), branch) &&
+        isChosenNumber(branch.elseYield().getOperand(result.getResultNumber()), branch))
       numbers.push_back(result);
   }
   return numbers;
+}
+
+static void moveBefore(Value value, scf::IfOp branch) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !branch->isProperAncestor(op))
+    return;
+  for (Value operand : op->getOperands())
+    moveBefore(operand, branch);
+  op->moveBefore(branch);
 }
 
 /// Counters are found as selects: `if wraps: ki = 0; else: ki += 1`.
@@ -787,8 +800,7 @@ static void chooseBySelects(scf::ForOp loop) {
     Value sides[] = {branch.thenYield().getOperand(result.getResultNumber()),
                      branch.elseYield().getOperand(result.getResultNumber())};
     for (Value side : sides)
-      if (Operation *op = side.getDefiningOp(); op && branch->isProperAncestor(op))
-        op->moveBefore(branch);
+      moveBefore(side, branch);
     OpBuilder builder(branch);
     result.replaceAllUsesWith(
         arith::SelectOp::create(builder, branch.getLoc(), branch.getCondition(), sides[0], sides[1])
@@ -796,11 +808,24 @@ static void chooseBySelects(scf::ForOp loop) {
   }
 }
 
+/// The count of programs stands in front of a loop, also if a conditional adds it to a tile's
+/// number.
+static void hoistInvariants(LoopLikeOpInterface loop) {
+  SmallVector<NumProgramsOp> counts;
+  loop->walk([&](NumProgramsOp count) { counts.push_back(count); });
+  for (NumProgramsOp count : counts)
+    count->moveBefore(loop);
+  moveLoopInvariantCode(loop);
+}
+
 /// Splits a copy of `loop`, which stands in its place then.
 static bool trySplitCopy(scf::ForOp copy, Operation *loop, std::optional<TileRange> range,
                          std::string &why) {
   if (!FlatCounter::find(copy))
     chooseBySelects(copy);
+  hoistInvariants(copy);
+  while (std::optional<CarriedFlag> flag = CarriedFlag::find(copy))
+    flag->rewrite(copy);
   if (!FlatCounter::find(copy))
     if (std::optional<StridedCounter> strided = StridedCounter::find(copy))
       copy = strided->rewrite(copy);
@@ -823,16 +848,6 @@ static bool reportSplit(Location loc, bool isSplit, StringRef why) {
   return isSplit;
 }
 
-/// The count of programs stands in front of a loop, also if a conditional adds it to a tile's
-/// number.
-static void hoistInvariants(LoopLikeOpInterface loop) {
-  SmallVector<NumProgramsOp> counts;
-  loop->walk([&](NumProgramsOp count) { counts.push_back(count); });
-  for (NumProgramsOp count : counts)
-    count->moveBefore(loop);
-  moveLoopInvariantCode(loop);
-}
-
 /// True if a conditional in the body of a loop writes to memory, as those that close tiles do.
 static bool mayCloseTiles(Operation *loop, Block *body) {
   return !loop->hasAttr(TileDialect::DisableLicmAttrHelper::getNameStr()) &&
@@ -846,9 +861,14 @@ bool SplitFlatLoopsPass::split(scf::ForOp loop) {
   hoistInvariants(loop);
   Location loc = loop.getLoc();
   std::string why;
-  if (FlatCounter::find(loop))
-    return reportSplit(loc, trySplit(loop, std::nullopt, why), why);
-  if (!loop->use_empty() || !(StridedCounter::find(loop) || !findChosenNumbers(loop).empty()))
+  const bool hasFlags = loop->use_empty() && CarriedFlag::find(loop);
+  if (FlatCounter::find(loop)) {
+    bool isSplit = trySplit(loop, std::nullopt, why);
+    if (isSplit || !hasFlags)
+      return reportSplit(loc, isSplit, why);
+  }
+  if (!loop->use_empty() ||
+      !(hasFlags || StridedCounter::find(loop) || !findChosenNumbers(loop).empty()))
     return false;
   OpBuilder builder(loop);
   auto copy = cast<scf::ForOp>(builder.clone(*loop));
