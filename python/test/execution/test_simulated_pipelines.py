@@ -342,12 +342,13 @@ def test_operands_pass_a_sum_in_memory(rng):
 
 @tessera.jit
 def two_sums(x_ptr, order_ptr, gate_ptr, up_ptr, y_ptr, K, GATHERED: tl.constexpr,
-             BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+             BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+             STEPS: tl.constexpr = 0):  # fmt: skip
     """Rows times two matrices, both products in one loop."""
     rows, columns, inner = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
     from_rows = tl.load(order_ptr + rows) if GATHERED else rows
     gate, up = tl.zeros((BM, BN), tl.float32), tl.zeros((BM, BN), tl.float32)
-    for k in range(0, K, BK):
+    for k in range(0, STEPS * BK if STEPS else K, BK):
         inside = inner[:, None] < K - k
         x_mask = inner[None, :] < K - k
         x = tl.load(x_ptr + from_rows[:, None] * K + (k + inner)[None, :], x_mask, 0)
@@ -368,28 +369,33 @@ def compile_two_sums(sizes, **options):
     )
 
 
+def check_two_sums(rng, K, sizes, **options):
+    BM, BN = sizes["BM"], sizes["BN"]
+    x, gate, up = (rng.integers(-4, 5, shape).astype("f2") for shape in ((BM, K), (K, BN), (K, BN)))
+    order, y = rng.permutation(BM).astype("i4"), np.full((BM, BN), np.nan, "f4")
+    simulation = tessera.gpu.simulate(two_sums, seed=K)[(1,)](
+        x, order, gate, up, y, K, **sizes, target="sm_90a", num_stages=3, **options
+    )
+    simulation.check()
+    rows = (x[order] if sizes["GATHERED"] else x).astype("f4")
+    want = rows @ gate.astype("f4") - 3 * (rows @ up.astype("f4"))
+    np.testing.assert_array_equal(y, want)
+
+
 @pytest.mark.parametrize("gathered", [False, True])
 def test_two_sums_are_in_flight(rng, gathered):
     sizes = {"GATHERED": gathered, "BM": 128, "BN": 128, "BK": 32}
     for K in (0, 32, 200):
-        x, gate, up = (
-            rng.integers(-4, 5, shape).astype("f2") for shape in ((128, K), (K, 128), (K, 128))
-        )
-        order, y = rng.permutation(128).astype("i4"), np.full((128, 128), np.nan, "f4")
-        simulation = tessera.gpu.simulate(two_sums, seed=K)[(1,)](
-            x, order, gate, up, y, K, **sizes, target="sm_90a", num_stages=3, num_warps=8
-        )
-        simulation.check()
-        rows = x[order] if gathered else x
-        want = rows.astype("f4") @ gate.astype("f4") - 3 * (rows.astype("f4") @ up.astype("f4"))
-        np.testing.assert_array_equal(y, want)
+        check_two_sums(rng, K, sizes, num_warps=8)
     text = compile_two_sums(sizes, num_warps=8).asm["tilegpu"]
     assert text.count("is_async") == 2 and "warpgroup_wait {pendings = 2 : i32}" in text
     assert ("tilegpu.tma_load" in text) != gathered
 
 
-def test_two_sums_of_programs_that_share_an_sm_end_with_their_iteration():
-    sizes = {"GATHERED": False, "BM": 64, "BN": 64, "BK": 64}
+def test_two_sums_of_programs_that_share_an_sm_end_with_their_iteration(rng):
+    """The slots hold all iterations."""
+    sizes = {"GATHERED": False, "BM": 64, "BN": 64, "BK": 64, "STEPS": 2}
+    check_two_sums(rng, 128, sizes)
     compiled = compile_two_sums(sizes, num_stages=2)
     assert "warpgroup_wait {pendings = 2 : i32}" not in compiled.asm["tilegpu"]
     assert "3 programs at once" in "\n".join(str(remark) for remark in compiled.remarks)

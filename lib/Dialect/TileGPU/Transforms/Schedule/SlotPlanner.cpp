@@ -296,14 +296,16 @@ void SlotPlanner::dropDotsInFlight() {
     }
 }
 
-/// Several dots that go on keep tensor cores busy over the end of an iteration. So do programs that
-/// share an SM, and these need no slot more.
+/// If a loop's slots hold all its iterations, hardly a dot is in flight over the end of one.
+/// Programs that share an SM keep tensor cores busy then, and these need no slot more.
 static void dropDotsBetweenPrograms(SchedulePlan &plan) {
   if (plan.getRegisters() > WarpRegisters(plan.options.warps, /*programs=*/2).getMost())
     return;
-  for (PlannedLoop &planned : plan.loops)
-    if (planned.asyncDots.size() > 1)
+  for (PlannedLoop &planned : plan.loops) {
+    std::optional<APInt> iterations = planned.loop.getStaticTripCount();
+    if (planned.asyncDots.size() > 1 && iterations && iterations->ule(planned.stages))
       planned.asyncDots.clear();
+  }
 }
 
 bool SlotPlanner::run() {
