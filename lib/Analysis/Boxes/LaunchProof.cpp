@@ -206,14 +206,37 @@ bool LaunchProof::isAsComputed(Value index, unsigned depth) {
   return index.getType().isIntOrIndex() || isa<arith::ConstantOp, RangeOp>(op);
 }
 
-/// With a step s, the last iteration is at most (upper - lower - 1) / s behind the first one.
+/// The number of programs along an axis, if a coordinate depends on it.
+static Value findProgramCount(const ScalarPolynomial &coordinate, unsigned axis) {
+  for (const ScalarTerm &term : coordinate.getTerms())
+    for (const ScalarFactor &factor : term.factors)
+      if (auto count = factor.value.getDefiningOp<NumProgramsOp>();
+          count && count.getAxis() == axis)
+        return count;
+  return Value();
+}
+
+/// With a step s, the last iteration is at most (upper - lower - 1) / s behind the first one. The
+/// last program is one less than their number.
 ScalarPolynomial LaunchProof::getLeast(const ScalarPolynomial &coordinate) {
   ScalarPolynomial least = coordinate;
   for (const ScalarTerm &term : coordinate.getTerms()) {
-    if (term.scale >= 0 || term.factors.size() != 1 || !term.factors.front().isIteration)
+    if (term.scale >= 0 || term.factors.size() != 1)
       continue;
     ScalarPolynomial ofTerm =
         *ScalarPolynomial(term.scale).times(ScalarPolynomial::ofFactor(term.factors.front()));
+    if (auto program = term.factors.front().value.getDefiningOp<ProgramIdOp>()) {
+      Value count = findProgramCount(coordinate, program.getAxis());
+      std::optional<ScalarPolynomial> moved =
+          count ? ScalarPolynomial::ofFactor(count).minus(1) : std::nullopt;
+      moved = moved ? moved->times(term.scale) : std::nullopt;
+      moved = moved ? moved->minus(ofTerm) : std::nullopt;
+      if (std::optional<ScalarPolynomial> next = moved ? least.plus(*moved) : std::nullopt)
+        least = *next;
+      continue;
+    }
+    if (!term.factors.front().isIteration)
+      continue;
     auto variable = cast<BlockArgument>(term.factors.front().value);
     auto loop = dyn_cast<scf::ForOp>(variable.getOwner()->getParentOp());
     std::optional<int64_t> step = loop ? getConstantIntValue(loop.getStep()) : std::nullopt;

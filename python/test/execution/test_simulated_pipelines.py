@@ -399,3 +399,43 @@ def test_two_sums_of_programs_that_share_an_sm_end_with_their_iteration(rng):
     compiled = compile_two_sums(sizes, num_stages=2)
     assert "warpgroup_wait {pendings = 2 : i32}" not in compiled.asm["tilegpu"]
     assert "3 programs at once" in "\n".join(str(remark) for remark in compiled.remarks)
+
+
+@tessera.jit
+def triangle(l_ptr, x_ptr, y_ptr, M, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """A lower triangle times a matrix of BN columns, the last rows first."""
+    block = tl.num_programs(0) - 1 - tl.program_id(0)
+    m, n = block * BM + tl.arange(0, BM), tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, block * BM, BK):
+        ks = k + tl.arange(0, BK)
+        l = tl.load(l_ptr + m[:, None] * M + ks[None, :], m[:, None] < M, 0)
+        acc = tl.dot(l, tl.load(x_ptr + ks[:, None] * BN + n[None, :]), acc)
+    for k in range(block * BM, min(block * BM + BM, M), BK):
+        ks = k + tl.arange(0, BK)
+        keep = (ks[None, :] <= m[:, None]) & (m[:, None] < M)
+        l = tl.load(l_ptr + m[:, None] * M + ks[None, :], keep, 0)
+        x = tl.load(x_ptr + ks[:, None] * BN + n[None, :], ks[:, None] < M, 0)
+        acc = tl.dot(l, x, acc)
+    tl.store(y_ptr + m[:, None] * BN + n[None, :], acc, m[:, None] < M)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_tiles_that_cp_async_cannot_copy_come_an_iteration_ahead(rng, target):
+    for M in (64, 100, 160):
+        l, x = (rng.integers(-4, 5, shape).astype("f2") for shape in ((M, M), (M, 32)))
+        y = np.full((M, 32), np.nan, "f4")
+        simulation = tessera.gpu.simulate(triangle, seed=M)[(-(-M // 64),)](
+            l, x, y, M, BM=64, BN=32, BK=32, target=target, num_stages=3
+        )
+        simulation.check()
+        np.testing.assert_array_equal(y, np.tril(l).astype("f4") @ x.astype("f4"))
+    sizes = {"BM": 64, "BN": 32, "BK": 32}
+    signature = "*fp16:16, *fp16:16, *fp32:16, i32:16"
+    text = tessera.compile(
+        triangle, signature=signature, constexprs=sizes, target=target, num_stages=3
+    ).asm["tilegpu"]
+    # One load is in front of the loop, and the loop carries a tile.
+    assert text.count("= tile.load") == 2 and "async_copy" in text
+    # The place of the last program is not negative.
+    assert ("tilegpu.tma_load" in text) == (target == "sm_90a")

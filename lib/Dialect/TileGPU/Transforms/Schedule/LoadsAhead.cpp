@@ -108,6 +108,18 @@ tessera::tilegpu::findLoadsAhead(scf::ForOp loop, const ReplacedOps &replaced, b
   return loads;
 }
 
+SmallVector<tile::LoadOp> tessera::tilegpu::findTilesAhead(scf::ForOp loop,
+                                                           const ReplacedOps &replaced) {
+  if (!getSmallStep(loop))
+    return {};
+  llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
+  return llvm::filter_to_vector(loop.getBody()->getOps<tile::LoadOp>(), [&](tile::LoadOp load) {
+    auto tile = dyn_cast<RankedTensorType>(load.getType());
+    return tile && tile.getRank() > 1 && !replaced.contains(load) && live.contains(load) &&
+           reachesDot(load.getResult(), loop.getBody()) && isLoadableAhead(loop, load);
+  });
+}
+
 void tessera::tilegpu::loadAhead(tile::LoadOp load, int distance) {
   auto loop = cast<scf::ForOp>(load->getParentOp());
   MLIRContext *context = load.getContext();

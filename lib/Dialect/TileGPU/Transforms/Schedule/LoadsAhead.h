@@ -28,6 +28,10 @@ bool isLoadableAhead(mlir::scf::ForOp loop, tile::LoadOp load);
 llvm::SmallVector<tile::LoadOp> findLoadsAhead(mlir::scf::ForOp loop, const ReplacedOps &replaced,
                                                bool ofAll);
 
+/// The loads of whole tiles that dots depend on, and that may be done an iteration ahead, as far as
+/// memory is concerned.
+llvm::SmallVector<tile::LoadOp> findTilesAhead(mlir::scf::ForOp loop, const ReplacedOps &replaced);
+
 /// Moves a load and what computes its address so many iterations ahead; one, if the loop carries
 /// the address. Other users keep the address.
 void loadAhead(tile::LoadOp load, int distance);

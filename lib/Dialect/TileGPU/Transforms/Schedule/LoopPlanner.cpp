@@ -225,6 +225,21 @@ bool LoopPlanner::planLoadsAhead(PlannedLoop &planned) {
   return true;
 }
 
+/// Tiles that cp.async cannot copy come an iteration ahead into registers, if two programs share an
+/// SM as before. Else each iteration waits for memory.
+void LoopPlanner::planTilesAhead(PlannedLoop &planned) {
+  SmallVector<tile::LoadOp> tiles = findTilesAhead(planned.loop, planned.getReplaced());
+  if (tiles.empty() || findObstacleInLoop(planned.loop, order))
+    return;
+  const unsigned warps = plan.options.warps;
+  int64_t wanted = plan.getRegisters(planned) + RegisterBudget::kSpare, more = wanted;
+  for (tile::LoadOp load : tiles)
+    more += getRegisters(load.getType(), warps);
+  int64_t ofTwo = WarpRegisters(warps, /*programs=*/2).getMost();
+  if (more <= WarpRegisters(warps).getMost() && (more <= ofTwo || wanted > ofTwo))
+    llvm::append_range(planned.loadsAhead, tiles);
+}
+
 bool LoopPlanner::add(scf::ForOp loop) {
   PlannedLoop planned;
   planned.loop = loop;
@@ -239,6 +254,8 @@ bool LoopPlanner::add(scf::ForOp loop) {
     planDots(planned);
   if (plan.transport.isBeforeLayouts() && !planLoadsAhead(planned))
     return plan.refuse(loop, planned.left.front().second, planned.left.front().first);
+  if (kind == PlanKind::Full && !plan.isByTMA() && plan.transport.isBeforeLayouts())
+    planTilesAhead(planned);
   plan.loops.push_back(std::move(planned));
   return true;
 }

@@ -35,6 +35,7 @@ private:
   void joinChannels(PlannedLoop &planned);
   void planDots(PlannedLoop &planned);
   bool planLoadsAhead(PlannedLoop &planned);
+  void planTilesAhead(PlannedLoop &planned);
   void planDotAhead(PlannedLoop &planned);
   void planLateDot(PlannedLoop &planned);
 
