@@ -44,10 +44,13 @@ SPELLINGS = {
                 "k0 += BK\n        if k0 >= K:\n            k0 = 0"),
     "from one": ("number = 0", "for _ in range(mine * k_tiles)",
                  "number = tl.where(number == k_tiles, 1, number + 1)\n        ki = number - 1", ""),
+    "flag": ("ki, last = 0, k_tiles == 1", "for _ in range(mine * k_tiles)", "",
+             "ki = tl.where(last, 0, ki + 1)\n        last = ki + 1 == k_tiles"),
 }  # fmt: skip
 
 
 STRIDED = {"ki * BK": "k0", "ki == 0": "k0 == 0", "ki == k_tiles - 1": "k0 + BK >= K"}
+FLAGS = {"ki == k_tiles - 1": "last"}
 
 
 def make_flat(spelling: str, share: str = SHARE):
@@ -69,7 +72,7 @@ def kernel(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK:
         if ki == k_tiles - 1:{STORE}
         {end}
 """
-    for old, new in STRIDED.items() if "k0" in before else ():
+    for old, new in (STRIDED if "k0" in before else FLAGS if "last" in before else {}).items():
         text = text.replace(old, new)
     return make_kernel(text)
 
@@ -239,7 +242,7 @@ def test_a_while_over_tiles(rng, of_two_loops):
     np.testing.assert_array_equal(c, a @ b)
 
 
-@pytest.mark.parametrize("spelling", ["where", "strided", "countdown"])
+@pytest.mark.parametrize("spelling", ["where", "strided", "countdown", "flag"])
 @pytest.mark.parametrize("sizes", [(200, 144, 96), (64, 64, 0)], ids=str)
 def test_results_of_the_simulator(rng, spelling, sizes):
     """Programs have different numbers of tiles, and some have none."""
