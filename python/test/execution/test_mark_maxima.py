@@ -28,15 +28,19 @@ def sums_of_rows(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 @tessera.jit
-def softmax_in_place(x_ptr, n, BLOCK: tl.constexpr):
-    """The second loop stores, so that later elements may be others than the first one saw."""
-    largest = tl.full((BLOCK,), -float("inf"), tl.float32)
+def softmax_in_place(x_ptr, n, AHEAD: tl.constexpr, BLOCK: tl.constexpr):
+    """The second loop stores so many places ahead of what it has loaded."""
+    row = tl.program_id(0)
+    largest = -float("inf")
     for start in range(0, n, BLOCK):
-        largest = tl.maximum(largest, tl.load(x_ptr + start + tl.arange(0, BLOCK)))
-    most = tl.max(largest, 0)
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * n + columns, mask=columns < n, other=-float("inf"))
+        largest = tl.maximum(largest, tl.max(x))
     for start in range(0, n, BLOCK):
-        x = tl.load(x_ptr + start + tl.arange(0, BLOCK))
-        tl.store(x_ptr + start + 1 + tl.arange(0, BLOCK), tl.exp(x - most))
+        columns = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + row * n + columns, mask=columns < n, other=-float("inf"))
+        e = tl.exp(x - largest)
+        tl.store(x_ptr + row * n + columns + AHEAD, e, mask=columns < n - AHEAD)
 
 
 def test_sums_of_rows(run, rng):
@@ -53,11 +57,27 @@ def test_sums_of_rows(run, rng):
     assert out[2] == 100 and out[3] == 1
 
 
-@pytest.mark.parametrize("kernel, is_short", [(sums_of_rows, True), (softmax_in_place, False)])
-def test_which_exp(kernel, is_short):
+def test_in_place(run, rng):
+    x = rng.standard_normal((2, 100)).astype(np.float32) * 10 - 20
+    wide = x.astype(np.float64)
+    run(softmax_in_place, (2,), x, 100, AHEAD=0, BLOCK=32, num_warps=1)
+    np.testing.assert_allclose(x, np.exp(wide - wide.max(1, keepdims=True)), rtol=6e-7)
+
+
+@pytest.mark.parametrize(
+    "kernel, sizes, is_short",
+    [
+        (sums_of_rows, {}, True),
+        (softmax_in_place, {"AHEAD": 0}, True),
+        (softmax_in_place, {"AHEAD": 1}, False),
+    ],
+)
+def test_which_exp(kernel, sizes, is_short):
     x = np.zeros(128, np.float32)
     rest = (x,) if kernel is sums_of_rows else ()
-    compiled = kernel.warmup(x, *rest, 64, BLOCK=32, num_warps=1, grid=(1,), target="sm_80")
+    compiled = kernel.warmup(
+        x, *rest, 64, **sizes, BLOCK=32, num_warps=1, grid=(1,), target="sm_80"
+    )
     assert ("tessera.below_earlier_maximum" in compiled.asm["tilegpu"]) == is_short
     # Libdevice's exp has this constant.
     assert ("0f3BBB989D" not in compiled.asm["ptx"]) == is_short

@@ -132,14 +132,128 @@ tile.func @others(%p: !tile.ptr<f32>, %n: i32, %k: i32) {
     %b = arith.addf %a, %e : tensor<64xf32>
     scf.yield %b : tensor<64xf32>
   }
-  scf.for %i = %c0 to %n step %c64 : i32 {
+  tile.store %ps, %elsewhere : tensor<64x!tile.ptr<f32>>
+  tile.return
+}
+
+// -----
+
+// Loops that store in place: an iteration has loaded what it stores to, or a row below it.
+
+// CHECK-LABEL: @in_place(
+// CHECK: math.exp %{{.+}} {tessera.below_earlier_maximum}
+tile.func @in_place(%p: !tile.ptr<f32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %distance = arith.constant dense<0> : tensor<64xi32>
+  %low = arith.constant dense<0xFF800000> : tensor<64xf32>
+  %lane = tile.range 0 to 64 : tensor<64xi32>
+  %base = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  %ps = tile.addptr %base, %lane : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+  %m = scf.for %i = %c0 to %n step %c64 iter_args(%a = %low) -> (tensor<64xf32>) : i32 {
     %s = tile.splat %i : i32 -> tensor<64xi32>
     %q = tile.addptr %ps, %s : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
     %x = tile.load %q : tensor<64x!tile.ptr<f32>>
+    %b = arith.maxnumf %a, %x : tensor<64xf32>
+    scf.yield %b : tensor<64xf32>
+  }
+  scf.for %i = %c0 to %n step %c64 : i32 {
+    %s = tile.splat %i : i32 -> tensor<64xi32>
+    %q = tile.addptr %ps, %s : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %r = tile.addptr %q, %distance : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %x = tile.load %q : tensor<64x!tile.ptr<f32>>
     %t = arith.subf %x, %m : tensor<64xf32>
     %e = math.exp %t : tensor<64xf32>
-    tile.store %q, %e : tensor<64x!tile.ptr<f32>>
+    tile.store %r, %e : tensor<64x!tile.ptr<f32>>
   }
-  tile.store %ps, %elsewhere : tensor<64x!tile.ptr<f32>>
+  tile.return
+}
+
+// CHECK-LABEL: @below(
+// CHECK: math.exp %{{.+}} {tessera.below_earlier_maximum}
+tile.func @below(%p: !tile.ptr<f32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %distance = arith.constant dense<-64> : tensor<64xi32>
+  %low = arith.constant dense<0xFF800000> : tensor<64xf32>
+  %lane = tile.range 0 to 64 : tensor<64xi32>
+  %base = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  %ps = tile.addptr %base, %lane : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+  %m = scf.for %i = %c0 to %n step %c64 iter_args(%a = %low) -> (tensor<64xf32>) : i32 {
+    %s = tile.splat %i : i32 -> tensor<64xi32>
+    %q = tile.addptr %ps, %s : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %x = tile.load %q : tensor<64x!tile.ptr<f32>>
+    %b = arith.maxnumf %a, %x : tensor<64xf32>
+    scf.yield %b : tensor<64xf32>
+  }
+  scf.for %i = %c0 to %n step %c64 : i32 {
+    %s = tile.splat %i : i32 -> tensor<64xi32>
+    %q = tile.addptr %ps, %s : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %r = tile.addptr %q, %distance : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %x = tile.load %q : tensor<64x!tile.ptr<f32>>
+    %t = arith.subf %x, %m : tensor<64xf32>
+    %e = math.exp %t : tensor<64xf32>
+    tile.store %r, %e : tensor<64x!tile.ptr<f32>>
+  }
+  tile.return
+}
+
+// A later iteration loads what is stored, or this one does.
+
+// CHECK-LABEL: @ahead(
+// CHECK: math.exp %{{[a-z0-9]+}} :
+tile.func @ahead(%p: !tile.ptr<f32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %distance = arith.constant dense<1> : tensor<64xi32>
+  %low = arith.constant dense<0xFF800000> : tensor<64xf32>
+  %lane = tile.range 0 to 64 : tensor<64xi32>
+  %base = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  %ps = tile.addptr %base, %lane : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+  %m = scf.for %i = %c0 to %n step %c64 iter_args(%a = %low) -> (tensor<64xf32>) : i32 {
+    %s = tile.splat %i : i32 -> tensor<64xi32>
+    %q = tile.addptr %ps, %s : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %x = tile.load %q : tensor<64x!tile.ptr<f32>>
+    %b = arith.maxnumf %a, %x : tensor<64xf32>
+    scf.yield %b : tensor<64xf32>
+  }
+  scf.for %i = %c0 to %n step %c64 : i32 {
+    %s = tile.splat %i : i32 -> tensor<64xi32>
+    %q = tile.addptr %ps, %s : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %r = tile.addptr %q, %distance : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %x = tile.load %q : tensor<64x!tile.ptr<f32>>
+    %t = arith.subf %x, %m : tensor<64xf32>
+    %e = math.exp %t : tensor<64xf32>
+    tile.store %r, %e : tensor<64x!tile.ptr<f32>>
+  }
+  tile.return
+}
+
+// CHECK-LABEL: @stored_first(
+// CHECK: math.exp %{{[a-z0-9]+}} :
+tile.func @stored_first(%p: !tile.ptr<f32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c64 = arith.constant 64 : i32
+  %distance = arith.constant dense<0> : tensor<64xi32>
+  %low = arith.constant dense<0xFF800000> : tensor<64xf32>
+  %lane = tile.range 0 to 64 : tensor<64xi32>
+  %base = tile.splat %p : !tile.ptr<f32> -> tensor<64x!tile.ptr<f32>>
+  %ps = tile.addptr %base, %lane : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+  %m = scf.for %i = %c0 to %n step %c64 iter_args(%a = %low) -> (tensor<64xf32>) : i32 {
+    %s = tile.splat %i : i32 -> tensor<64xi32>
+    %q = tile.addptr %ps, %s : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %x = tile.load %q : tensor<64x!tile.ptr<f32>>
+    %b = arith.maxnumf %a, %x : tensor<64xf32>
+    scf.yield %b : tensor<64xf32>
+  }
+  scf.for %i = %c0 to %n step %c64 : i32 {
+    %s = tile.splat %i : i32 -> tensor<64xi32>
+    %q = tile.addptr %ps, %s : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    %r = tile.addptr %q, %distance : tensor<64x!tile.ptr<f32>>, tensor<64xi32>
+    tile.store %r, %low : tensor<64x!tile.ptr<f32>>
+    %x = tile.load %q : tensor<64x!tile.ptr<f32>>
+    %t = arith.subf %x, %m : tensor<64xf32>
+    %e = math.exp %t : tensor<64xf32>
+  }
   tile.return
 }

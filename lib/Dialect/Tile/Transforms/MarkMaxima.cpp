@@ -7,17 +7,21 @@
 //     for i in ...: total += exp(load(i) - reduce_max(largest))
 //
 // The argument of exp is not positive if both loops have the same iterations, and compute their
-// elements alike. Nothing may be written from the first loop to the end of the second one. A GPU
-// has a shorter exp for such arguments.
+// elements alike. From the first loop on, nothing may be written where the second one loads from
+// later. A store in place is no obstacle: an iteration has loaded what it stores to, and others
+// load elsewhere. A GPU has a shorter exp for such arguments.
 
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/OperationSupport.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "tessera/Analysis/Order/MemoryOrder.h"
 #include "tessera/Dialect/Tile/IR/BelowMaximum.h"
 #include "tessera/Dialect/Tile/IR/SourceMaps.h"
+
+#include "llvm/Support/MathExtras.h"
 
 namespace tessera::tile {
 #define GEN_PASS_DEF_TILEMARKMAXIMAPASS
@@ -59,11 +63,13 @@ struct LoopPair {
   scf::ForOp first, second;
 
   bool haveSameIterations() const;
-  /// True if nothing may write to memory from the first loop to the end of the second one.
-  bool areBeforeWrites() const;
+  /// True if no op from the first loop to the end of the second one may write to what these ops
+  /// load later, which are in the body of the second one.
+  bool areUnchanged(ArrayRef<LoadOp> loads) const;
   /// True if a value of the first loop's iteration is that of the second one's iteration with the
-  /// same index.
-  bool areAlike(Value inFirst, Value inSecond, unsigned depth = 0) const;
+  /// same index, unless memory has changed. Adds what the second one loads for it.
+  bool areAlike(Value inFirst, Value inSecond, SmallVectorImpl<LoadOp> &loads,
+                unsigned depth = 0) const;
 };
 
 } // namespace
@@ -79,17 +85,72 @@ bool LoopPair::haveSameIterations() const {
          from.getUnsignedCmp() == to.getUnsignedCmp();
 }
 
-bool LoopPair::areBeforeWrites() const {
-  if (first->getBlock() != second->getBlock() || !first->isBeforeInBlock(second))
-    return false;
-  auto end = std::next(second->getIterator());
-  for (Operation &op : llvm::make_range(first->getIterator(), end))
-    if (mayWriteMemory(&op))
-      return false;
-  return true;
+/// The distance from the first to the last element of a tile of addresses, in elements. Nothing if
+/// it is not known, or if the first element is not the lowest.
+static std::optional<int64_t> getReach(const LinearForm &form, Value pointers) {
+  auto type = dyn_cast<RankedTensorType>(pointers.getType());
+  int64_t reach = 0;
+  for (auto [dim, stride] : llvm::enumerate(form.strides)) {
+    std::optional<int64_t> constant = stride.getConstant();
+    int64_t distance;
+    if (!constant || *constant < 0 ||
+        llvm::MulOverflow(*constant, type.getDimSize(dim) - 1, distance) ||
+        llvm::AddOverflow(reach, distance, reach))
+      return std::nullopt;
+  }
+  return reach;
 }
 
-bool LoopPair::areAlike(Value inFirst, Value inSecond, unsigned depth) const {
+/// True if no iteration of a loop stores to where a later one loads from, because addresses move
+/// on by more than a tile in each iteration.
+static bool movesBeyond(LoadOp load, StoreOp store, scf::ForOp loop, AccessAnalysis &analysis) {
+  Value from = load.getPtr(), to = store.getPtr();
+  std::optional<LinearForm> read = analysis.getLinearForm(from),
+                            written = analysis.getLinearForm(to);
+  if (!read || !written || !read->base || read->base != written->base ||
+      loop.getBodyRegion().isAncestor(read->base.getParentRegion()) ||
+      getElementTypeOrSelf(from.getType()) != getElementTypeOrSelf(to.getType()))
+    return false;
+  auto [moving, fixed] = read->uniform.partition([&](const ScalarFactor &factor) {
+    return factor.isIteration && factor.value == loop.getInductionVar();
+  });
+  std::optional<ScalarPolynomial> between = written->uniform.minus(read->uniform);
+  std::optional<int64_t> distance = between ? between->getConstant() : std::nullopt;
+  std::optional<int64_t> readReach = getReach(*read, from), writtenReach = getReach(*written, to);
+  if (!distance || !readReach || !writtenReach || !fixed.isInvariant(loop) ||
+      moving.getTerms().size() != 1 || moving.getTerms().front().factors.size() != 1)
+    return false;
+  // Up, each store must end below the next load; down, it must begin above.
+  int64_t step = moving.getTerms().front().scale, ahead;
+  return step > 0 ? !llvm::AddOverflow(*distance, *writtenReach, ahead) && step > ahead
+                  : !llvm::SubOverflow(*distance, *readReach, ahead) && step < ahead;
+}
+
+bool LoopPair::areUnchanged(ArrayRef<LoadOp> loads) const {
+  if (first->getBlock() != second->getBlock() || !first->isBeforeInBlock(second))
+    return false;
+  for (Operation &op : llvm::make_range(first->getIterator(), second->getIterator()))
+    if (mayWriteMemory(&op))
+      return false;
+  AccessAnalysis analysis;
+  MemoryOrder order(analysis);
+  scf::ForOp loop = second;
+  WalkResult result = loop.getBody()->walk([&](Operation *op) {
+    if (op->hasTrait<OpTrait::HasRecursiveMemoryEffects>() || !mayWriteMemory(op))
+      return WalkResult::advance();
+    auto store = dyn_cast<StoreOp>(op);
+    Operation *inBody = loop.getBody()->findAncestorOpInBlock(*op);
+    for (LoadOp load : loads)
+      if (!order.mayPass(load, op, loop).isIndependent() &&
+          (!store || !load->isBeforeInBlock(inBody) || !movesBeyond(load, store, loop, analysis)))
+        return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return !result.wasInterrupted();
+}
+
+bool LoopPair::areAlike(Value inFirst, Value inSecond, SmallVectorImpl<LoadOp> &loads,
+                        unsigned depth) const {
   constexpr unsigned kMaxDepth = 16;
   scf::ForOp from = first, to = second;
   if (inFirst == from.getInductionVar())
@@ -107,11 +168,14 @@ bool LoopPair::areAlike(Value inFirst, Value inSecond, unsigned depth) const {
   if (!OperationEquivalence::isEquivalentTo(a, b, ignore, /*markEquivalent=*/nullptr,
                                             OperationEquivalence::IgnoreLocations))
     return false;
-  if (auto load = dyn_cast<LoadOp>(a); load && load.getIsVolatile())
-    return false;
+  if (auto load = dyn_cast<LoadOp>(b)) {
+    if (load.getIsVolatile())
+      return false;
+    loads.push_back(load);
+  }
   return llvm::all_of(llvm::zip_equal(a->getOperands(), b->getOperands()), [&](auto operands) {
     auto [left, right] = operands;
-    return areAlike(left, right, depth + 1);
+    return areAlike(left, right, loads, depth + 1);
   });
 }
 
@@ -183,8 +247,9 @@ static bool isBelowEarlierMaximum(math::ExpOp exp) {
   if (!maximum)
     return false;
   LoopPair pair{maximum->loop, loop};
-  return pair.haveSameIterations() && pair.areBeforeWrites() &&
-         pair.areAlike(maximum->element, difference.getLhs());
+  SmallVector<LoadOp> loads;
+  return pair.haveSameIterations() &&
+         pair.areAlike(maximum->element, difference.getLhs(), loads) && pair.areUnchanged(loads);
 }
 
 namespace {

@@ -485,8 +485,8 @@ def TileMarkMaximaPass : Pass<"tile-mark-maxima", "::tessera::tile::FuncOp"> {
   let description = [{
     A loop takes the maximum of the elements that it loads. Another loop loads them again, in the same
     iterations, and computes exponentials of their differences from the maximum. The pass marks these
-    if no op may write to memory from the first loop to the end of the second one. The differences are
-    not positive then, or NaN.
+    if no op writes to memory up to the second loop, and none in it writes to what it loads later. The
+    differences are not positive then, or NaN. A store in place is no obstacle.
 
     ```mlir
     %m = scf.for %i = %lb to %ub step %c64 iter_args(%a = %low) -> (tensor<64xf32>) : i32 {
