@@ -8,9 +8,15 @@ module attributes {tilegpu.num_warps = 1 : i32} {
 // CHECK-SAME: %[[X0:.+]]: i32, %[[X1:.+]]: i32)
 // CHECK: %[[A0:.+]] = llvm.intr.smin(%[[X0]], %[[X1]])
 // CHECK: %[[A1:.+]] = llvm.intr.smax(%[[X1]], %[[X0]])
-// CHECK: nvvm.shfl.sync bfly %{{.+}}, %[[A0]],
-// CHECK: nvvm.shfl.sync bfly %{{.+}}, %[[A1]],
+// CHECK: %[[O0:.+]] = nvvm.shfl.sync bfly %{{.+}}, %[[A0]],
+// CHECK: %[[O1:.+]] = nvvm.shfl.sync bfly %{{.+}}, %[[A1]],
 // CHECK-NOT: nvvm.shfl
+// One comparison, and the side of the lane, say what each lane takes.
+// CHECK: %[[IS_UPPER:.+]] = llvm.icmp "ne"
+// CHECK: %[[LESS:.+]] = llvm.icmp "slt" %[[O1]], %[[A0]]
+// CHECK: %[[TAKE:.+]] = llvm.xor %[[LESS]], %[[IS_UPPER]]
+// CHECK: llvm.select %[[TAKE]], %[[O1]], %[[A0]]
+// CHECK: llvm.icmp "slt" %[[O0]], %[[A1]]
 // CHECK: llvm.return
 tile.func private @within_warp(%x: tensor<4xi32, #line>) -> tensor<4xi32, #line> attributes {noinline} {
   %s = tile.sort (%x) {axis = 0 : i32} : (tensor<4xi32, #line>) -> tensor<4xi32, #line> {

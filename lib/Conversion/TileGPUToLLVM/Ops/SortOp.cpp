@@ -36,8 +36,8 @@ public:
   /// by the region but decides between equal keys.
   SmallVector<SmallVector<Value>> values;
   bool hasNumbers = false;
-  /// Selects the one of two integers that goes to the lower or to the upper position; set if a
-  /// plain comparison orders a single operand.
+  /// Selects the one of two integers that goes to the lower or to the upper position, which is known
+  /// when compiling; set if a plain comparison orders a single operand.
   std::function<Value(Value, Value, bool ofUpper)> extremes;
   /// The places of operands in exchanges of warps: one each.
   std::vector<TileExchange> memory;
@@ -155,11 +155,17 @@ void Sort::step(int64_t mask) {
     if (!from)
       continue;
     Group own = get(values, number), other = get(partners, *from);
-    if (extremes) {
+    if (extremes && !isUpper) {
       // For integers, each side takes the smaller or the larger one.
-      auto take = [&](bool ofUpper) { return extremes(own.front(), other.front(), ofUpper); };
+      sorted.front()[number] = extremes(own.front(), other.front(), (along & top) != 0);
+      continue;
+    }
+    if (extremes) {
+      // Where the side is a lane's, one comparison says which one both sides take. Equal integers
+      // are the same, whichever is taken.
+      Value isBefore = comesBefore(other, own).front();
       sorted.front()[number] =
-          isUpper ? thread.select(isUpper, take(true), take(false)) : take((along & top) != 0);
+          thread.select(thread.bitXor(isBefore, isUpper), other.front(), own.front());
       continue;
     }
     Group lower = own, upper = other;
