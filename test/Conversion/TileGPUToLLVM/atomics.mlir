@@ -9,26 +9,26 @@ module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target
 // CHECK: "@$4 atom.relaxed.gpu.global.add.u32 $0, [$2], $3;", "=r,0,l,r,b"
 // CHECK: "@$4 atom.relaxed.sys.global.add.u32 $0, [$2], $3;", "=r,0,l,r,b"
 // CHECK: "@$4 atom.acquire.cta.global.add.u32 $0, [$2], $3;", "=r,0,l,r,b"
-// CHECK-NEXT: nvvm.barrier0
+// CHECK-NEXT: nvvm.bar.warp.sync
 // CHECK: "@$4 atom.acquire.gpu.global.add.u32 $0, [$2], $3;", "=r,0,l,r,b"
-// CHECK-NEXT: nvvm.barrier0
+// CHECK-NEXT: nvvm.bar.warp.sync
 // CHECK: "@$4 atom.acquire.sys.global.add.u32 $0, [$2], $3;", "=r,0,l,r,b"
-// CHECK-NEXT: nvvm.barrier0
-// CHECK: nvvm.barrier0
+// CHECK-NEXT: nvvm.bar.warp.sync
+// CHECK: nvvm.bar.warp.sync
 // CHECK: "@$4 atom.release.cta.global.add.u32 $0, [$2], $3;", "=r,0,l,r,b"
-// CHECK: nvvm.barrier0
+// CHECK: nvvm.bar.warp.sync
 // CHECK: "@$4 atom.release.gpu.global.add.u32 $0, [$2], $3;", "=r,0,l,r,b"
-// CHECK: nvvm.barrier0
+// CHECK: nvvm.bar.warp.sync
 // CHECK: "@$4 atom.release.sys.global.add.u32 $0, [$2], $3;", "=r,0,l,r,b"
-// CHECK: nvvm.barrier0
+// CHECK: nvvm.bar.warp.sync
 // CHECK: "@$4 atom.acq_rel.cta.global.add.u32 $0, [$2], $3;", "=r,0,l,r,b"
-// CHECK-NEXT: nvvm.barrier0
-// CHECK: nvvm.barrier0
+// CHECK-NEXT: nvvm.bar.warp.sync
+// CHECK: nvvm.bar.warp.sync
 // CHECK: "@$4 atom.acq_rel.gpu.global.add.u32 $0, [$2], $3;", "=r,0,l,r,b"
-// CHECK-NEXT: nvvm.barrier0
-// CHECK: nvvm.barrier0
+// CHECK-NEXT: nvvm.bar.warp.sync
+// CHECK: nvvm.bar.warp.sync
 // CHECK: "@$4 atom.acq_rel.sys.global.add.u32 $0, [$2], $3;", "=r,0,l,r,b"
-// CHECK-NEXT: nvvm.barrier0
+// CHECK-NEXT: nvvm.bar.warp.sync
   tile.func @orderings(%p: !tile.ptr<i32>, %x: i32) {
     %r0 = tile.atomic_rmw add, relaxed, cta, %p, %x : !tile.ptr<i32>, i32 -> i32
     %r1 = tile.atomic_rmw add, relaxed, gpu, %p, %x : !tile.ptr<i32>, i32 -> i32
@@ -351,18 +351,18 @@ module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target
   }
 
 // CHECK-LABEL: llvm.func @ordered
-// CHECK: nvvm.barrier0
+// CHECK: nvvm.bar.warp.sync
 // CHECK-NEXT: "fence.acq_rel.gpu;"
 // CHECK-COUNT-2: atom.relaxed.gpu.global.add.v4.f32
 // CHECK: "fence.acq_rel.gpu;"
-// CHECK-NEXT: nvvm.barrier0
-// CHECK: nvvm.barrier0
+// CHECK-NEXT: nvvm.bar.warp.sync
+// CHECK: nvvm.bar.warp.sync
 // CHECK-NEXT: "fence.acq_rel.sys;"
 // CHECK-COUNT-8: st.relaxed.sys.global.b32
 // CHECK-NOT: fence
 // CHECK-COUNT-8: ld.relaxed.cta.global.b32
 // CHECK: "fence.acq_rel.cta;"
-// CHECK-NEXT: nvvm.barrier0
+// CHECK-NEXT: nvvm.bar.warp.sync
   tile.func @ordered(%p: !tile.ptr<f32> {tile.divisibility = 16 : i64}, %v: f32) {
     %i = tile.range 0 to 256 : tensor<256xi32, #quads>
     %s = tile.splat %p : !tile.ptr<f32> -> tensor<256x!tile.ptr<f32>, #quads>

@@ -98,7 +98,7 @@ tile.func private @deterministic(%a: tensor<16x8xf32, #a>, %b: tensor<8x16xf32, 
 #acc = #tilegpu.layout<8x8, reg = [[0, 1]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
 module attributes {tilegpu.num_warps = 1 : i32} {
 // CHECK-LABEL: llvm.func internal @scaled(
-// CHECK: nvvm.barrier
+// CHECK: nvvm.bar.warp.sync
 // CHECK: scf.for
 // CHECK: llvm.fpext %{{.+}} : f16 to f32
 // CHECK: llvm.load %{{.+}} : !llvm.ptr<3> -> i8

@@ -197,24 +197,39 @@ Value tessera::getElected(Operation *op) {
   return {};
 }
 
+/// Replaces the barriers of the program within an op by others.
+static void replaceBarriers(Operation *root, const TargetHooks &hooks,
+                            llvm::function_ref<void(ThreadBuilder &)> emit) {
+  SmallVector<Operation *> barriers;
+  root->walk([&](Operation *op) {
+    if (hooks.isBarrier(op))
+      barriers.push_back(op);
+  });
+  for (Operation *barrier : barriers) {
+    OpBuilder builder(barrier);
+    ThreadBuilder thread(builder, barrier->getLoc(), hooks);
+    emit(thread);
+    barrier->erase();
+  }
+}
+
 void tessera::nameBarriers(ModuleOp module, const TargetHooks &hooks) {
+  bool hasPartitions = false;
   module.walk([&](scf::IfOp branch) {
     branch->removeAttr(kElectsAttr);
     auto warps = branch->getAttrOfType<IntegerAttr>(kDefaultWarpsAttr);
     if (!warps)
       return;
+    hasPartitions = true;
     branch->removeAttr(kDefaultWarpsAttr);
-    SmallVector<Operation *> barriers;
-    branch.getThenRegion().walk([&](Operation *op) {
-      if (hooks.isBarrier(op))
-        barriers.push_back(op);
-    });
-    for (Operation *barrier : barriers) {
-      OpBuilder builder(barrier);
-      ThreadBuilder thread(builder, barrier->getLoc(), hooks);
-      hooks.emitNamedBarrier(thread, thread.i32(kDefaultBarrier),
-                             thread.i32(warps.getInt() * kLanes));
-      barrier->erase();
-    }
+    for (Operation &op : llvm::make_early_inc_range(*branch.thenBlock()))
+      replaceBarriers(&op, hooks, [&](ThreadBuilder &thread) {
+        hooks.emitNamedBarrier(thread, thread.i32(kDefaultBarrier),
+                               thread.i32(warps.getInt() * kLanes));
+      });
   });
+  // Lanes of one warp need not wait for others, nor does ptxas emit an instruction where they run
+  // together. Functions do not know whose warps call them.
+  if (!hasPartitions && tilegpu::getNumWarps(module) == 1)
+    replaceBarriers(module, hooks, [&](ThreadBuilder &thread) { hooks.emitWarpBarrier(thread); });
 }
