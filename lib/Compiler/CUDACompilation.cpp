@@ -412,8 +412,8 @@ static bool mayShare(int programs, const KernelMetadata &metadata, const GPUMach
 
 /// One more program an SM, if each thread gives up some of its registers. Nothing if that takes too
 /// many registers, or if other resources are exhausted. A second program is worth a quarter of the
-/// registers, since a single one stalls at each of its barriers. A third or fourth is worth an
-/// eighth, and further ones hide little latency.
+/// registers, since a single one stalls at each of its barriers. So is one that makes warps enough.
+/// Otherwise a third or fourth is worth an eighth, and further ones hide little latency.
 static SmallVector<int> findOneMoreProgram(const KernelMetadata &metadata,
                                            const GPUMachine &machine) {
   constexpr int kMaxPrograms = 4;
@@ -421,7 +421,8 @@ static SmallVector<int> findOneMoreProgram(const KernelMetadata &metadata,
   if (programs < 2 || programs > kMaxPrograms || !mayShare(programs, metadata, machine))
     return {};
   int given = metadata.numRegisters - GPUMachine::getRegisters(threads * programs);
-  if (given > metadata.numRegisters / (programs == 2 ? 4 : 8))
+  bool isEnough = programs * static_cast<int>(metadata.numWarps) == kEnoughWarps;
+  if (given > metadata.numRegisters / (programs == 2 || isEnough ? 4 : 8))
     return {};
   return {programs};
 }
@@ -448,6 +449,17 @@ static SmallVector<int> findDenserPrograms(const KernelMetadata &metadata,
   if (fits(now + 1) && !llvm::is_contained(found, now + 1))
     found.push_back(now + 1);
   return found;
+}
+
+/// True if ptxas may have given up registers for warps, and delayed loads for that. Loads of dots are
+/// copies to shared memory, which it does not delay. If warps wait for each other, those of other
+/// programs do more than loads in flight, unless a loop only loads. The most warps that fit are what
+/// ptxas aims for by itself: then a load has to be far from its use for a delay to matter.
+static bool delaysLoads(StringRef ptx, int warps, bool isBound) {
+  constexpr unsigned kFarInstructions = 128;
+  if (ptx.contains("mma") || warps <= kEnoughWarps || (hasBarriers(ptx) && !isBound))
+    return false;
+  return warps <= kMaxWarps || hasEarlyLoads(ptx, kFarInstructions);
 }
 
 std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isScheduledAgain) {
@@ -497,10 +509,8 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
   if (metadata.spillBytes != 0 || options.maxRegisters || findRaisedRegisters(ptx) != 0 ||
       (!isStraight && !getDotPlaces(metadata.remarks).empty()))
     return assembled;
-  // By itself, ptxas gives up registers for warps, and delays loads for these. Loads of dots are
-  // copies to shared memory, which it does not delay.
-  if (programs == 0 && !llvm::StringRef(ptx).contains("mma") &&
-      countWarps(metadata) > kEnoughWarps && countWarps(metadata) <= kMaxWarps) {
+  bool isBound = needsRegisters(ptx);
+  if (programs == 0 && delaysLoads(ptx, countWarps(metadata), isBound)) {
     std::string roomier = ptx;
     setProgramsPerSM(roomier, llvm::divideCeil(kEnoughWarps, metadata.numWarps));
     PtxasResult result = runPtxas(roomier, assembler);
@@ -513,11 +523,10 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
     readRegisters(assembled);
     return assembled;
   }
-  bool isBound = needsRegisters(ptx);
   SmallVector<int> candidates;
   if (!isBound)
     candidates = findDenserPrograms(metadata, target.machine);
-  else if (programs == 0)
+  else if (programs == 0 || countWarps(metadata) < kEnoughWarps)
     candidates = findOneMoreProgram(metadata, target.machine);
   // Code without loops spills each word once.
   bool maySpill = isBound ? isStraight : countWarps(metadata) < kEnoughWarps;

@@ -37,6 +37,18 @@ TEST(PTXText, LoopsThatOnlyLoadNeedRegisters) {
   EXPECT_FALSE(needsRegisters("\tld.global.b32 %r1, [%rd1];\n"));
 }
 
+TEST(PTXText, LoadsAreEarlyIfTheirUseIsFar) {
+  std::string load = "\t@%p1 ld.global.v2.b32 {%r1, %r12}, [%rd1];\n";
+  std::string use = "\tadd.s32 %r3, %r12, %r4;\n", other = "\tadd.s32 %r3, %r1234, %rd1;\n";
+  EXPECT_TRUE(hasEarlyLoads(load + other + other + use, 2));
+  EXPECT_FALSE(hasEarlyLoads(load + other + "\t.loc 1 8 15\n" + use, 2));
+  EXPECT_FALSE(hasEarlyLoads(load + use + other + other + other, 2));
+  for (const char *end : {"$L__BB0_1:\n", "\t@%p1 bra \t$L__BB0_1;\n", "\tbar.sync 0;\n"})
+    EXPECT_FALSE(hasEarlyLoads(load + other + end + other + other + use, 2)) << end;
+  EXPECT_TRUE(hasBarriers("\tbar.sync \t0;\n"));
+  EXPECT_FALSE(hasBarriers("\tbar.warp.sync \t-1;\n"));
+}
+
 TEST(PTXText, ProgramsPerSMAreSetWithoutANewLine) {
   std::string ptx = kKernel;
   EXPECT_EQ(getProgramsPerSM(ptx), 0);

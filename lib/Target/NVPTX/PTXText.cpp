@@ -89,6 +89,41 @@ bool tessera::needsRegisters(StringRef ptx) {
   return ptx.contains("cp.async") || ptx.contains("mma") || anyLoop(ptx, isStreaming);
 }
 
+/// Adds the registers that a line names.
+static void addRegisters(StringRef line, SmallVectorImpl<StringRef> &registers) {
+  for (size_t at = 0; (at = line.find('%', at)) != StringRef::npos; ++at)
+    registers.push_back(
+        line.substr(at).take_until([](char c) { return !isAlnum(c) && c != '%' && c != '_'; }));
+}
+
+bool tessera::hasEarlyLoads(StringRef ptx, unsigned instructions) {
+  SmallVector<StringRef> lines;
+  ptx.split(lines, '\n');
+  for (auto [at, load] : llvm::enumerate(lines)) {
+    size_t address = load.find('[');
+    if (!load.contains("ld.global") || address == StringRef::npos)
+      continue;
+    // A predicate stands in front of the instruction.
+    SmallVector<StringRef> loaded;
+    addRegisters(load.slice(load.find("ld.global"), address), loaded);
+    unsigned passed = 0;
+    for (StringRef line : ArrayRef(lines).drop_front(at + 1)) {
+      SmallVector<StringRef> named;
+      addRegisters(line, named);
+      bool isLabel = line.contains(':') && !line.contains(';');
+      if (passed == instructions)
+        return true;
+      if (isLabel || line.contains("bra") || line.contains("bar.sync") ||
+          llvm::any_of(named, [&](StringRef name) { return llvm::is_contained(loaded, name); }))
+        break;
+      passed += line.contains(';');
+    }
+  }
+  return false;
+}
+
+bool tessera::hasBarriers(StringRef ptx) { return ptx.contains("bar.sync"); }
+
 int tessera::findRaisedRegisters(StringRef ptx) {
   constexpr StringLiteral instruction = "setmaxnreg.inc.sync.aligned.u32";
   int most = 0;

@@ -31,6 +31,13 @@ bool hasLoops(llvm::StringRef ptx);
 /// over iterations, by cp.async or in a loop that only loads and computes.
 bool needsRegisters(llvm::StringRef ptx);
 
+/// True if a load of global memory stands more than so many instructions before the first one that
+/// uses it, in straight code.
+bool hasEarlyLoads(llvm::StringRef ptx, unsigned instructions);
+
+/// True if the warps of a program wait for each other.
+bool hasBarriers(llvm::StringRef ptx);
+
 /// The most registers that a warp gives itself by setmaxnreg.inc; 0 if none does.
 int findRaisedRegisters(llvm::StringRef ptx);
 
