@@ -31,8 +31,7 @@ namespace {
 /// The places in memory of the parts of a place, and its registers that are already used.
 class Matcher {
 public:
-  Matcher(const LinearLayout &layout, ArrayRef<uint64_t> address, unsigned bits,
-          ArrayRef<unsigned> registerOrder)
+  Matcher(const LinearLayout &layout, ArrayRef<uint64_t> address, unsigned bits)
       : wordElements(kBankBits / bits), rowElements(kRowBits / bits) {
     auto compose = [&](HwDim dim) {
       f2::Columns result;
@@ -43,12 +42,7 @@ public:
     registers = compose(HwDim::Reg);
     lanes = compose(HwDim::Lane);
     warps = compose(HwDim::Warp);
-    for (unsigned bit : registerOrder)
-      if (bit < registers.size() && !llvm::is_contained(order, bit))
-        order.push_back(bit);
-    for (unsigned bit = 0; bit < registers.size(); ++bit)
-      if (!llvm::is_contained(order, bit))
-        order.push_back(bit);
+    orderRegisters(layout);
   }
 
   std::optional<MatrixAccess> matchPlain() {
@@ -64,9 +58,9 @@ public:
     return finish(std::move(access), /*columnLanes=*/{0, 1}, {lanes[2], lanes[3], lanes[4]});
   }
 
-  /// Any register that moves rows can select the half of a word. The first requested one does; else
-  /// that with the fewest conflicts between the rows it makes.
-  std::optional<MatrixAccess> matchTransposed(size_t numAskedFor) {
+  /// Any register that moves rows can select the half of a word. Take the one with the fewest
+  /// conflicts between the rows it makes, and the first one of equals.
+  std::optional<MatrixAccess> matchTransposed() {
     uint64_t half = wordElements / 2;
     if (half == 0 || lanes[2] != half || lanes[3] != 2 * half || lanes[4] != 4 * half)
       return std::nullopt;
@@ -79,7 +73,7 @@ public:
       withinHalf.push_back(at - registers.begin());
     }
     std::optional<MatrixAccess> best;
-    for (auto [index, bit] : llvm::enumerate(order)) {
+    for (unsigned bit : order) {
       if (!movesRows(registers[bit]))
         continue;
       MatrixAccess access;
@@ -90,8 +84,6 @@ public:
                                                    {registers[bit], lanes[0], lanes[1]});
       if (!matched)
         return std::nullopt;
-      if (index < numAskedFor)
-        return matched;
       if (!best || wavefronts(*matched, kBankBits / wordElements) <
                        wavefronts(*best, kBankBits / wordElements))
         best = std::move(matched);
@@ -100,6 +92,29 @@ public:
   }
 
 private:
+  /// Orders the register bits such that neighbouring registers of an instruction are neighbouring
+  /// operands of an MMA. Otherwise each operand is moved. An MMA takes the words of `a` and of an
+  /// accumulator by rows, then by steps of k. Words of `b` are those of one column.
+  void orderRegisters(const LinearLayout &layout) {
+    ArrayRef<uint64_t> elements = layout.columns(HwDim::Reg), lane = layout.columns(HwDim::Lane);
+    auto add = [&](unsigned bit) {
+      if (bit < elements.size() && !llvm::is_contained(order, bit))
+        order.push_back(bit);
+    };
+    auto prefer = [&](uint64_t column) {
+      if (column != 0)
+        add(llvm::find(elements, column) - elements.begin());
+    };
+    uint64_t nextStep = 2 * lane[1], nextRow = 2 * lane[4];
+    if (wordElements > 1)
+      prefer(lane[0] / 2);
+    bool isB = lane[0] > lane[4];
+    prefer(isB ? nextStep : nextRow);
+    prefer(isB ? nextRow : nextStep);
+    for (unsigned bit = 0; bit < elements.size(); ++bit)
+      add(bit);
+  }
+
   bool movesRows(uint64_t offset) const { return (offset & (rowElements - 1)) == 0; }
 
   /// With the word given: everything else has to move whole rows.
@@ -146,17 +161,16 @@ private:
 } // namespace
 
 std::optional<MatrixAccess> matchMatrixAccess(const LinearLayout &layout,
-                                              const LinearLayout &memory, unsigned bits,
-                                              ArrayRef<unsigned> registerOrder) {
+                                              const LinearLayout &memory, unsigned bits) {
   if (bits > kBankBits || layout.columns(HwDim::Lane).size() != 5)
     return std::nullopt;
   std::optional<f2::Columns> address = memory.memoryOffsets();
   if (!address)
     return std::nullopt;
-  Matcher matcher(layout, *address, bits, registerOrder);
+  Matcher matcher(layout, *address, bits);
   if (std::optional<MatrixAccess> access = matcher.matchPlain())
     return access;
-  return matcher.matchTransposed(registerOrder.size());
+  return matcher.matchTransposed();
 }
 
 unsigned wavefronts(const MatrixAccess &access, unsigned bits) {

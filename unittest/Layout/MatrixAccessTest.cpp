@@ -291,16 +291,37 @@ TEST(MatrixAccess, WordsAcrossRowsInMemoryForFragments) {
   EXPECT_EQ(countBanks(wgmmaOperandA({128, 32}, 32, 2, 1), along), 32u);
 }
 
-TEST(MatrixAccess, TakesTheRegistersAskedForFirst) {
-  LinearLayout b = mmaOperandB({32, 32}, 16, 2, 1, 1), memory = nvidiaSwizzle({32, 32}, 64, 16);
-  // Registers by number: n 8, n 16, k 1, k 8, k 16.
+TEST(MatrixAccess, TakesRegistersInTheOrderOfTheMMA) {
+  // Registers by number: k 1, k 8, k 16, m 8, m 16. An MMA takes m 8, then k 8.
+  LinearLayout a = mmaOperandA({32, 32}, 16, 1, 1, 1);
+  ASSERT_EQ(a.columns(HwDim::Reg), (llvm::ArrayRef<uint64_t>{1, 8, 16, 256, 512}));
+  auto access = matchMatrixAccess(a, nvidiaSwizzle({32, 32}, 64, 16), 16);
+  ASSERT_TRUE(access && !access->isTransposed);
+  EXPECT_EQ(access->wordBits, (llvm::ArrayRef<unsigned>{0}));
+  EXPECT_EQ(access->matrixBits, (llvm::ArrayRef<unsigned>{3, 1}));
+  EXPECT_EQ(access->otherBits, (llvm::ArrayRef<unsigned>{2, 4}));
+
+  // Registers by number: n 8, n 16, k 1, k 8, k 16. A word has neighbours along k, and an MMA takes
+  // k 8 next. So it is whatever the memory's order.
+  LinearLayout b = mmaOperandB({32, 32}, 16, 2, 1, 1), rows = nvidiaSwizzle({32, 32}, 64, 16);
   ASSERT_EQ(b.columns(HwDim::Reg), (llvm::ArrayRef<uint64_t>{8, 16, 32, 256, 512}));
-  auto access = matchMatrixAccess(b, memory, 16, {2, 3});
-  ASSERT_TRUE(access && access->isTransposed);
-  EXPECT_EQ(access->wordBits, (llvm::ArrayRef<unsigned>{2}));
-  EXPECT_EQ(access->matrixBits, (llvm::ArrayRef<unsigned>{3, 0}));
-  EXPECT_EQ(access->otherBits, (llvm::ArrayRef<unsigned>{1, 4}));
-  expectRight(*access, b, memory, 16);
+  for (bool isTransposed : {true, false}) {
+    SCOPED_TRACE(isTransposed);
+    LinearLayout memory = isTransposed ? rows : rows.transpose({1, 0});
+    access = matchMatrixAccess(b, memory, 16);
+    ASSERT_TRUE(access && access->isTransposed == isTransposed);
+    EXPECT_EQ(access->wordBits, (llvm::ArrayRef<unsigned>{2}));
+    EXPECT_EQ(access->matrixBits, (llvm::ArrayRef<unsigned>{3, 0}));
+    EXPECT_EQ(access->otherBits, (llvm::ArrayRef<unsigned>{1, 4}));
+    expectRight(*access, b, memory, 16);
+  }
+
+  // The step before the first one of 32 bits is none of k, but the last column.
+  LinearLayout wide = mmaOperandB({8, 32}, 32, 1, 1, 1);
+  ASSERT_EQ(wide.columns(HwDim::Reg), (llvm::ArrayRef<uint64_t>{8, 16, 128}));
+  access = matchMatrixAccess(wide, nvidiaSwizzle({32, 8}, 32, 32).transpose({1, 0}), 32);
+  ASSERT_TRUE(access && !access->isTransposed);
+  EXPECT_EQ(access->matrixBits, (llvm::ArrayRef<unsigned>{2, 0}));
 }
 
 TEST(MatrixAccess, DoesNotFitOtherTiles) {

@@ -65,12 +65,10 @@ struct MatrixAccess {
 /// bits, with ldmatrix and stmatrix. Returns nothing if they do not fit. The start of the memory
 /// must be 16-byte aligned.
 ///
-/// `registerOrder` lists bits of the register number to prefer, for the word of the transposed form
-/// and then for matrices. The first two bits of an mma operand's k are best: a word then has the
-/// elements that the dot needs, without moving bytes.
+/// If `layout` is a fragment of an MMA, words and matrices follow the MMA's order. It then reads
+/// the registers that one instruction wrote, without moves.
 std::optional<MatrixAccess> matchMatrixAccess(const LinearLayout &layout,
-                                              const LinearLayout &memory, unsigned bits,
-                                              llvm::ArrayRef<unsigned> registerOrder = {});
+                                              const LinearLayout &memory, unsigned bits);
 
 /// The number of 128-byte wavefronts of one instruction: at best one a matrix.
 unsigned wavefronts(const MatrixAccess &access, unsigned bits);
