@@ -290,6 +290,7 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
     selectHighProducts(function);
     chooseNarrowResults(function);
     packConversions(function);
+    packCarriedWords(function);
     shareAddressBases(function);
     if (!function.isDeclaration())
       packHeldMasks(function, functions.getResult<DominatorTreeAnalysis>(function));

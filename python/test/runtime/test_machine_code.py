@@ -76,6 +76,23 @@ def build(dtype: str, target: str, block: tuple[int, int, int], warps: int, **mo
     )
 
 
+def list_registers(text: str) -> list[tuple[str, ...]]:
+    """The groups of registers of an instruction of PTX."""
+    return [tuple(group.split(", ")) for group in re.findall(r"\{(%r[^}]*)\}", text)]
+
+
+def check_operands_of_dots(ptx: str) -> None:
+    """Each mma.sync reads the registers that one ldmatrix wrote, in their order: nothing is moved."""
+    instructions = [" ".join(text.split()) for text in ptx.split(";")]
+    loads = [list_registers(text)[0] for text in instructions if "ldmatrix." in text]
+    halves = [load[half : half + 2] for load in loads for half in (0, 2)]
+    dots = [list_registers(text) for text in instructions if "mma.sync" in text]
+    assert loads and dots
+    assert [dot for dot in dots if dot[1] not in loads] == []
+    if ".trans" in ptx:
+        assert [dot for dot in dots if dot[2] not in halves] == []
+
+
 @pytest.mark.parametrize(
     "dtype, target, block, warps, kind, count",
     [
@@ -98,6 +115,10 @@ def test_dots_are_on_tensor_cores(dtype, target, block, warps, kind, count):
     assert kinds[LOCAL_LOAD] == kinds[LOCAL_STORE] == 0
     assert kernel.n_spills == 0
     assert not [text for text in kernel.metadata["remarks"] if "(C75" in text]
+    if kind == MMA:
+        check_operands_of_dots(kernel.asm["ptx"])
+        # The loop carries words, not their halves.
+        assert kinds[PERMUTE] == 0
 
 
 @pytest.mark.parametrize("tensor_maps", [False, True])
@@ -253,10 +274,10 @@ def test_what_spills_is_given_room_for_one_program_less():
 
 
 def test_what_spills_by_the_choice_of_ptxas_is_given_room():
-    """Of its own, ptxas aims at 96 registers, so that five programs fit, and spills two."""
-    kernel = build_decoded(signed_nibbles, 2, "sm_80", rows=32, inner=128)
+    """Of its own, ptxas aims at 168 registers, so that six programs fit, and spills two."""
+    kernel = build("fp16", "sm_80", (32, 128, 64), 2)
     assert "minnctapersm" not in kernel.asm["ptx"]
-    assert kernel.n_spills == 0 and 96 < kernel.n_regs <= 128
+    assert kernel.n_spills == 0 and 168 < kernel.n_regs <= 208
 
 
 @tessera.jit

@@ -104,6 +104,9 @@ void recomputeHeldInvariants(llvm::LoopInfo &loops);
 /// used. A move would wait for the load.
 void unrollRotatedLoads(llvm::Function &function, llvm::AnalysisManager<llvm::Function> &analyses);
 
+/// Has loops carry words instead of the narrow elements of a word, which ptxas moves one by one.
+void packCarriedWords(llvm::Function &function);
+
 /// Keeps masks of loads for later stores in the bits of a register, if they are more than a thread
 /// has predicates. Masks that a loop takes from before it stay.
 void packHeldMasks(llvm::Function &function, llvm::DominatorTree &dominators);
