@@ -396,6 +396,9 @@ static constexpr int kMaxWarps = 48;
 /// Spilling a few words costs less than the latency that few warps cannot hide.
 static constexpr int kMaxSpilledBytes = 40;
 
+/// True if going from so many programs to more of them hides enough latency to be worth spills.
+static bool isWorthSpills(int now, int more) { return 4 * more >= 5 * now; }
+
 /// The number of programs that fit an SM by their registers.
 static int countPrograms(const KernelMetadata &metadata) {
   int threads = GPUMachine::kWarpSize * metadata.numWarps;
@@ -530,6 +533,7 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
     candidates = findOneMoreProgram(metadata, target.machine);
   // Code without loops spills each word once.
   bool maySpill = isBound ? isStraight : countWarps(metadata) < kEnoughWarps;
+  int now = countPrograms(metadata);
   std::optional<std::pair<std::string, PtxasResult>> spilling;
   for (int more : candidates) {
     if (failed != 0 && more >= failed)
@@ -544,7 +548,8 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
       return limited;
     }
     // Fewer programs that do not spill are better, if they have warps enough.
-    if (maySpill && !spilling && metadata.spillBytes <= kMaxSpilledBytes)
+    if (maySpill && !spilling && metadata.spillBytes <= kMaxSpilledBytes &&
+        isWorthSpills(now, more))
       spilling.emplace(std::move(denser), std::move(limited));
     readRegisters(assembled);
   }

@@ -281,6 +281,30 @@ def test_what_spills_by_the_choice_of_ptxas_is_given_room():
 
 
 @tessera.jit
+def three_factors(a_ptr, out_ptr, T, BLOCK: tl.constexpr):
+    shape: tl.constexpr = (BLOCK, BLOCK)
+    first, second = tl.program_id(0) * 2 * BLOCK, tl.program_id(0) * 2 * BLOCK + BLOCK
+    a_ptr += tl.program_id(1) * T * 2 * BLOCK
+    out_ptr += tl.program_id(1) * T * 2 * BLOCK
+    p_a = tl.make_block_ptr(a_ptr, (T, 2 * BLOCK), (2 * BLOCK, 1), (second, 0), shape, (1, 0))
+    p_b = tl.make_block_ptr(out_ptr, (T, 2 * BLOCK), (2 * BLOCK, 1), (first, 0), shape, (1, 0))
+    p_c = tl.make_block_ptr(out_ptr, (T, 2 * BLOCK), (2 * BLOCK, 1), (second, BLOCK), shape, (1, 0))
+    p_o = tl.make_block_ptr(out_ptr, (T, 2 * BLOCK), (2 * BLOCK, 1), (second, 0), shape, (1, 0))
+    a, b = tl.load(p_a, boundary_check=(0, 1)), tl.load(p_b, boundary_check=(0, 1))
+    c = tl.load(p_c, boundary_check=(0, 1))
+    product = tl.dot(tl.dot(c, a, input_precision="ieee"), b, input_precision="ieee")
+    tl.store(p_o, -product, boundary_check=(0, 1))
+
+
+def test_a_few_warps_more_are_worth_no_spills():
+    """An SM has room for 14 of these warps, and for 16 if each spills 32 bytes."""
+    kernel = tessera.compile(
+        three_factors, "*fp32:16, *fp32:16, i32:16, 32", target="sm_90a", num_warps=1
+    )
+    assert kernel.n_spills == 0 and 128 < kernel.n_regs <= 144
+
+
+@tessera.jit
 def gradient_under_lock(
     x_ptr, w_ptr, grad_ptr, mean_ptr, rstd_ptr, out_ptr, sum_w_ptr, sum_b_ptr, lock_ptr, columns,
     BLOCK: tl.constexpr,
