@@ -2,6 +2,8 @@
 
 // Programs of one row load the same a: a slot is filled if it has another key. What a program
 // stores drops the tiles of a that it may overlap. Buffers may change, so b is packed each time.
+// The loop over k fetches the next block of a, whose panel followed this one before, and the next
+// panel of b. The loop that keeps nothing fetches nothing.
 // CHECK-LABEL: tile.func @row(
 // CHECK-SAME: call_state = array<i64: [[OFFSET:[0-9]+]], {{[0-9]+}}>
 // CHECK: %[[STATE:.+]] = strips.scratch [[OFFSET]] : memref<{{.*}}xi64>
@@ -17,8 +19,13 @@
 // CHECK:   strips.group [64, 64]
 // CHECK:   vector.store
 // CHECK:   scf.if
-// CHECK:     vector.fma
-// CHECK: scf.for
+// CHECK:     memref.load %[[STATE]]
+// CHECK:     arith.select
+// CHECK:     scf.for
+// CHECK-COUNT-2: llvm.intr.prefetch
+// CHECK:       vector.fma
+// CHECK: } else {
+// CHECK-NOT: llvm.intr.prefetch
 // CHECK:   vector.fma
 // CHECK: %[[HIGH:.+]] = memref.load %[[STATE]][%c5]
 // CHECK: arith.cmpi slt, {{.*}}, %[[HIGH]]

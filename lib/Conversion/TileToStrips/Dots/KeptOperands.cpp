@@ -25,7 +25,7 @@ constexpr int64_t kKeptBytes = 12 << 20;
 /// The most scratch of a function that still keeps operands of one more dot.
 constexpr int64_t kMaxScratchBytes = 64 << 20;
 /// Steps of k in a block. The sums of a dot are loaded and stored once a block.
-constexpr int64_t kMaxBlockSteps = 512;
+constexpr int64_t kMaxBlockSteps = 256;
 /// So many panels in a row that were not found turn keeping off for the rest of a call.
 constexpr int64_t kMaxMisses = 16;
 /// Calls of fewer programs find too little. They come with many threads, whose cores may share
@@ -45,6 +45,7 @@ enum StateWord : int64_t {
   kMisses, ///< panels that were filled since one was found
   kBelow,  ///< the highest distance of an address to the highest of all
   kHigh,   ///< the end of the highest address
+  kLast,   ///< one more than the base of the last panel, or 0
   kSlots,
 };
 
@@ -215,6 +216,10 @@ private:
     memref::StoreOp::create(b, loc, value, operand.state, ValueRange{index(at)});
   }
   int64_t slotWords(const KeptOperand &operand) const { return 1 + operand.key.size(); }
+  /// The word of the call's first panel. Those of the panels that came after each block follow.
+  int64_t followerWord(const KeptOperand &operand) const {
+    return kSlots + operand.blocks * count * slotWords(operand);
+  }
 
   void reserve(KeptOperand &operand, int64_t &offset);
   Value buildTrips();
@@ -229,6 +234,8 @@ private:
   Value findPanel(KeptOperand &operand, ValueRange key);
   Value isInPanel(const KeptOperand &operand, Value iteration);
   Value getBlock(const KeptOperand &operand, Value iteration);
+  void noteFollower(const KeptOperand &operand, Value base);
+  Value getNextBlock(const KeptOperand &operand, Value block);
   Value getPart(const KeptOperand &operand, Value block, Value part, int64_t count);
   void emitFill(KeptOperand &operand, Value iteration, Value part);
   void noteRange(const KeptOperand &operand);
@@ -272,7 +279,7 @@ void Keeper::reserve(KeptOperand &operand, int64_t &offset) {
   else
     operand.memory = take(blocks * operand.blockElements, element);
   if (operand.isKept)
-    operand.state = take(kSlots + operand.blocks * count * slotWords(operand), b.getI64Type());
+    operand.state = take(followerWord(operand) + 1 + operand.blocks, b.getI64Type());
 }
 
 /// The number of iterations. A wrong one, of a loop over all numbers, would keep nothing.
@@ -453,6 +460,34 @@ Value Keeper::getBlock(const KeptOperand &operand, Value iteration) {
   return toIndex(last);
 }
 
+/// Stores that the panel at `base` came after the last one.
+void Keeper::noteFollower(const KeptOperand &operand, Value base) {
+  Value last = load(operand, kLast), next = plus(base, word(1));
+  store(operand, kLast, next);
+  Value at = plus(last, word(followerWord(operand)));
+  memref::StoreOp::create(b, loc, next, operand.state, ValueRange{toIndex(at)});
+}
+
+/// The address of the block that the next dot most likely reads. That is the next block of the
+/// panel. Behind the last one it is the first block of the panel that came after this one before.
+Value Keeper::getNextBlock(const KeptOperand &operand, Value block) {
+  Value next = arith::IndexCastOp::create(b, loc, b.getI64Type(), block);
+  if (operand.isKept) {
+    // Without a panel the base is -1, and this is the word of the call's first panel.
+    Value at = plus(operand.base, word(followerWord(operand) + 1));
+    Value follower = memref::LoadOp::create(b, loc, operand.state, ValueRange{toIndex(at)});
+    follower = either(isEqual(follower, word(0)), plus(operand.base, word(1)), follower);
+    Value inPanel = plus(next, word(1));
+    Value leaves = both(isLastIteration(), isLess(word(-1), operand.base));
+    next = either(leaves, plus(follower, word(-1)), inPanel);
+    next = arith::MinSIOp::create(b, loc, next, word(operand.blocks));
+  }
+  Value start = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, operand.memory);
+  int64_t bytes = cast<MemRefType>(operand.memory.getType()).getElementTypeBitWidth() / 8;
+  return plus(arith::IndexCastOp::create(b, loc, b.getI64Type(), start),
+              times(next, operand.blockElements * bytes));
+}
+
 /// The part of `count` iterations of a block, as a matrix. For b, only its type is right.
 Value Keeper::getPart(const KeptOperand &operand, Value block, Value part, int64_t parts) {
   bool isA = operand.rowElements != 0;
@@ -505,6 +540,7 @@ void Keeper::emitFill(KeptOperand &operand, Value iteration, Value part) {
                                    /*withElseRegion=*/true);
     b.setInsertionPointToStart(first.thenBlock());
     Value found = findPanel(operand, key);
+    noteFollower(operand, found);
     scf::YieldOp::create(b, loc, found);
     b.setInsertionPointToStart(first.elseBlock());
     scf::YieldOp::create(b, loc, operand.base);
@@ -558,7 +594,7 @@ void Keeper::emitFill(KeptOperand &operand, Value iteration, Value part) {
 void Keeper::packColumns(const KeptOperand &operand, Value block, Value part) {
   Value first = arith::MulIOp::create(b, loc, block, index(operand.blockElements));
   Value firstRow = arith::MulIOp::create(b, loc, part, index(K));
-  ColumnPanels panels{operand.memory, first, index(K), count * K, K};
+  ColumnPanels panels{operand.memory, first, index(K), count * K, K, {}, {}};
   Type element = cast<MemRefType>(operand.memory.getType()).getElementType();
   int64_t lanes = HostMachine::kLineBytes / (element.getIntOrFloatBitWidth() / 8);
   auto copyPanel = [&](Value column, int64_t width) {
@@ -676,7 +712,8 @@ std::optional<KeptDot> Keeper::keep(int64_t offset) {
   }
   Value blockA = getBlock(operands[0], iteration), blockB = getBlock(operands[1], iteration);
   Value first = arith::MulIOp::create(b, loc, blockB, index(operands[1].blockElements));
-  KeptDot result{{}, plain, {operands[1].memory, first, steps, count * K, K}, 0};
+  Value nextA = getNextBlock(operands[0], blockA), nextB = getNextBlock(operands[1], blockB);
+  KeptDot result{{}, plain, {operands[1].memory, first, steps, count * K, K, nextA, nextB}, 0};
   Value a = getPart(operands[0], blockA, zero, count);
   Value ofB = getPart(operands[1], blockB, zero, count);
   result.dot = cast<strips::DotOp>(b.clone(*dot));

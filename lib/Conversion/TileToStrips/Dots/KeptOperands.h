@@ -27,6 +27,12 @@
 // first cache. So a call of few programs, or one whose panels have not been found for a while, runs
 // the loop as it was. If one operand is not kept, it uses the last block of its memory.
 //
+// While a block is multiplied, the loop over k fetches what is read next into the second-level
+// cache: the next panel of b, and the next block of a. Panels of a large k come from the third-level
+// cache, whose latency a core does not hide. The hardware's prefetchers begin again in each row of a
+// and each panel of b. Behind the last block of a panel comes the one that followed it before. This
+// is a guess, and a wrong one costs only time.
+//
 // Each sum has its products in the same order as without all this.
 
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_KEPTOPERANDS_H
@@ -46,6 +52,7 @@ struct ColumnPanels {
   mlir::Value steps;  ///< rows that count, a multiple of `unit`; an index
   int64_t rows;       ///< of a panel
   int64_t unit;
+  mlir::Value nextA, nextB; ///< addresses of the blocks that the next dot most likely reads; i64
 
   /// The panel of `width` columns from `column` on, a matrix whose rows are contiguous.
   mlir::Value getPanel(mlir::OpBuilder &b, mlir::Location loc, mlir::Value column,

@@ -18,6 +18,8 @@
 #include "MatrixDot.h"
 #include "MergeDots.h"
 #include "PackedWeights.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "tessera/Conversion/TileArith/TotalArith.h"
 #include "tessera/Conversion/TileToStrips/Passes.h"
@@ -33,6 +35,11 @@ namespace tessera {
 namespace {
 
 constexpr int64_t kHostLineBytes = HostMachine::kLineBytes;
+
+/// The most steps of k between prefetches of an operand. The loop is unrolled as often.
+constexpr int64_t kMaxFetchSteps = 4;
+/// LLVM's locality of prefetches into the second-level cache.
+constexpr int32_t kSecondLevel = 2;
 
 //===----------------------------------------------------------------------===//
 // Remarks
@@ -63,6 +70,8 @@ void addBlock(RemarkInFlight &remark, const HostMachine &machine, const BlockSha
 struct Operand {
   Value buffer;
   Value row, column;
+  Value next = {};       ///< the address of what is read next, an i64; null: nothing is fetched
+  int64_t nextBytes = 0; ///< to fetch for a row of the result
 };
 
 /// Writes the loops of one dot.
@@ -219,9 +228,50 @@ private:
     } else if (panels) {
       panel = {panels->getPanel(b, loc, column, vectors * width), k, index(0)};
     }
+    if (panels)
+      planFetches(a, panel, column, vectors * width);
     forEachBlock(M, block.rows, [&](Value row, int64_t rows) {
       emitBlock(a, panel, row, column, rows, vectors, width, steps);
     });
+  }
+
+  //===-- Prefetches of packed operands -----------------------------------===//
+
+  Value word(int64_t value) { return arith::ConstantIntOp::create(b, loc, value, 64); }
+  Value advance(Value address, Value count, int64_t bytes) {
+    Value wide = arith::IndexCastOp::create(b, loc, b.getI64Type(), count);
+    return add(address, arith::MulIOp::create(b, loc, wide, word(bytes)));
+  }
+
+  /// While a panel of b is multiplied, its blocks of the result fetch the next panel, and their
+  /// share of the next block of a (KeptOperands.h says why).
+  void planFetches(Operand &a, Operand &panel, Value column, int64_t columns) {
+    auto [strides, offset] = cast<MemRefType>(a.buffer.getType()).getStridesAndOffset();
+    int64_t rowBytes = strides[0] * bytes();
+    a.next = advance(panels->nextA, column, M * rowBytes / N);
+    a.nextBytes = columns * rowBytes / N;
+    Value memory = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, panels->memory);
+    Value start = arith::IndexCastOp::create(b, loc, b.getI64Type(), memory);
+    Value behind = add(column, columns);
+    Value inBlock = advance(advance(start, panels->first, bytes()), behind, panels->rows * bytes());
+    Value isLast = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, behind, index(N));
+    panel.next = arith::SelectOp::create(b, loc, isLast, panels->nextB, inBlock);
+    panel.nextBytes = panels->rows * columns * bytes() / M;
+  }
+
+  /// Steps of k for each line of an operand that is fetched.
+  int64_t getFetchSteps(const Operand &a, const Operand &panel, int64_t rows) const {
+    int64_t lines = llvm::divideCeil(std::max(a.nextBytes, panel.nextBytes) * rows, kHostLineBytes);
+    int64_t steps = llvm::bit_floor(uint64_t(panels->rows / std::max<int64_t>(1, lines)));
+    return std::clamp<int64_t>(steps, 1, kMaxFetchSteps);
+  }
+
+  void emitFetch(const Operand &operand, Value row, Value k, int64_t stepsPerLine) {
+    Value address = advance(operand.next, row, operand.nextBytes);
+    address = advance(address, k, kHostLineBytes / stepsPerLine);
+    auto type = LLVM::LLVMPointerType::get(b.getContext());
+    Value pointer = LLVM::IntToPtrOp::create(b, loc, type, address);
+    LLVM::Prefetch::create(b, loc, pointer, /*rw=*/0, /*hint=*/kSecondLevel, /*cache=*/1);
   }
 
   /// One block of the result.
@@ -244,6 +294,9 @@ private:
                      : widen(vector::LoadOp::create(b, loc, storedType, target, at(r, v))));
 
     int64_t unroll = chooseSteps({rows, vectors}, panels ? panels->unit : steps);
+    if (panels)
+      if (int64_t fetchSteps = getFetchSteps(a, panel, rows); panels->unit % fetchSteps == 0)
+        unroll = fetchSteps;
     Value end = panels ? panels->steps : index(steps);
     auto loop =
         scf::ForOp::create(b, loc, index(0), end, index(unroll), accumulators,
@@ -251,6 +304,9 @@ private:
                              OpBuilder::InsertionGuard guard(b);
                              b.restoreInsertionPoint(body.saveInsertionPoint());
                              SmallVector<Value> next(carried);
+                             for (const Operand &operand : {a, panel})
+                               if (operand.next)
+                                 emitFetch(operand, row, k, unroll);
                              for (int64_t step = 0; step < unroll; ++step)
                                emitStep(a, panel, add(k, step), row, rows, vectors, type, next);
                              scf::YieldOp::create(b, loc, next);
