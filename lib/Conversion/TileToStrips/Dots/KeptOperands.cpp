@@ -2,15 +2,14 @@
 
 #include "KeptOperands.h"
 
-#include "Checks/AddressRanges.h"
 #include "DotOperands.h"
+#include "KeptState.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
-#include "tessera/Analysis/Order/MemoryOrder.h"
 #include "tessera/Machine/HostMachine.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -26,28 +25,11 @@ constexpr int64_t kKeptBytes = 12 << 20;
 constexpr int64_t kMaxScratchBytes = 64 << 20;
 /// Steps of k in a block. The sums of a dot are loaded and stored once a block.
 constexpr int64_t kMaxBlockSteps = 256;
-/// So many panels in a row that were not found turn keeping off for the rest of a call.
-constexpr int64_t kMaxMisses = 16;
 /// Calls of fewer programs find too little. They come with many threads, whose cores may share
 /// caches.
 constexpr int64_t kMinPrograms = 9;
 /// A smaller tile is packed faster than it is found.
 constexpr int64_t kMinTileElements = 2048;
-constexpr size_t kMaxKeyValues = 8, kMaxStores = 4;
-
-/// Words of the state of an operand, all of them zero before a call's first program, except for the
-/// number of its programs. Slots follow, each with its key behind one more than the generation in
-/// which it was filled. A slot of another generation is empty.
-enum StateWord : int64_t {
-  kPrograms,
-  kGeneration,
-  kVictim, ///< the panel that is filled next
-  kMisses, ///< panels that were filled since one was found
-  kBelow,  ///< the highest distance of an address to the highest of all
-  kHigh,   ///< the end of the highest address
-  kLast,   ///< one more than the base of the last panel, or 0
-  kSlots,
-};
 
 /// One operand of a dot, and where it is kept.
 struct KeptOperand {
@@ -72,73 +54,11 @@ struct KeptOperand {
 // Operands that may be kept
 //===----------------------------------------------------------------------===//
 
-/// True if a value is the same for all programs of a launch.
-bool isSameForAll(Value value, unsigned depth = 0) {
-  constexpr unsigned kMaxDepth = 16;
-  Operation *op = value.getDefiningOp();
-  if (!op)
-    return isa<tile::FuncOp>(value.getParentBlock()->getParentOp());
-  if (depth > kMaxDepth || !isPure(op) || op->getNumRegions() != 0 ||
-      isa<tile::ProgramIdOp, strips::NextProgramIdOp>(op))
-    return false;
-  return llvm::all_of(op->getOperands(),
-                      [&](Value operand) { return isSameForAll(operand, depth + 1); });
-}
-
-bool isScalar(Type type) { return type.isIntOrIndexOrFloat() || isa<tile::PointerType>(type); }
-
-/// True if `noteRange` sees a load: it stands in a group itself, not in a region between.
-bool isNoted(tile::LoadOp load) { return isa<strips::GroupOp>(load->getParentOp()); }
-
-/// The values from outside of an operation that tell which tile it writes to `buffer`; none if it
-/// does anything else, or takes other than scalars.
-std::optional<SmallVector<Value>> findKey(Operation *filler, Value buffer) {
-  SetVector<Value> key;
-  WalkResult result = filler->walk([&](Operation *op) {
-    bool isPlain = isa<strips::GroupOp, scf::IfOp>(op) || op->hasTrait<OpTrait::IsTerminator>();
-    if (auto load = dyn_cast<tile::LoadOp>(op))
-      isPlain = !load.getIsVolatile() && isNoted(load);
-    else if (auto write = dyn_cast<strips::WriteOp>(op))
-      isPlain = write.getTarget() == buffer;
-    else if (!isPlain)
-      isPlain = isPure(op) && op->getNumRegions() == 0 &&
-                !isa<tile::ProgramIdOp, strips::NextProgramIdOp>(op);
-    if (!isPlain)
-      return WalkResult::interrupt();
-    for (Value operand : op->getOperands()) {
-      Operation *owner = operand.getParentBlock()->getParentOp();
-      if (operand == buffer || filler->isAncestor(owner) || isSameForAll(operand))
-        continue;
-      if (!isScalar(operand.getType()))
-        return WalkResult::interrupt();
-      key.insert(operand);
-    }
-    return WalkResult::advance();
-  });
-  if (result.wasInterrupted() || filler->getNumResults() != 0 || key.size() > kMaxKeyValues)
-    return std::nullopt;
-  return SmallVector<Value>(key.begin(), key.end());
-}
-
-/// The operation of the loop's body that writes a buffer; null if there are several.
-Operation *findFiller(Value buffer, strips::DotOp dot, scf::ForOp loop) {
-  Operation *filler = nullptr;
-  for (Operation *user : buffer.getUsers()) {
-    if (user == dot)
-      continue;
-    Operation *within = loop.getBody()->findAncestorOpInBlock(*user);
-    if (filler && filler != within)
-      return nullptr;
-    filler = within;
-  }
-  return filler;
-}
-
 /// If a group writes both operands, gives each a group of its own.
-void splitFillers(strips::DotOp dot, scf::ForOp loop) {
-  Operation *filler = findFiller(dot.getA(), dot, loop);
+void splitFillers(strips::DotOp dot) {
+  Operation *filler = findFiller(dot.getA(), dot);
   auto group = dyn_cast_or_null<strips::GroupOp>(filler);
-  if (!group || filler != findFiller(dot.getB(), dot, loop) || !writesOnlyFor(group, 2))
+  if (!group || filler != findFiller(dot.getB(), dot) || !writesOnlyFor(group, 2))
     return;
   auto keepWritesOf = [](strips::GroupOp group, Value buffer) {
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(group.getBody().front()))) {
@@ -152,27 +72,6 @@ void splitFillers(strips::DotOp dot, scf::ForOp loop) {
   auto copy = cast<strips::GroupOp>(OpBuilder(group).clone(*group));
   keepWritesOf(copy, dot.getA());
   keepWritesOf(group, dot.getB());
-}
-
-/// The stores of a kernel, if what it loads may be kept at all.
-std::optional<SmallVector<tile::StoreOp>> findStores(Operation *func) {
-  SmallVector<tile::StoreOp> stores;
-  WalkResult result = func->walk([&](Operation *op) {
-    if (op == func || isa<strips::GroupOp>(op) || op->getNumRegions() != 0)
-      return WalkResult::advance();
-    if (auto store = dyn_cast<tile::StoreOp>(op)) {
-      stores.push_back(store);
-      return WalkResult::advance();
-    }
-    auto load = dyn_cast<tile::LoadOp>(op);
-    bool isKnown = load ? !load.getIsVolatile() : isa<strips::DotOp, strips::WriteOp>(op);
-    return isKnown || !mayWriteMemory(op) ? WalkResult::advance() : WalkResult::interrupt();
-  });
-  bool mayKeep = !result.wasInterrupted() && stores.size() <= kMaxStores &&
-                 llvm::all_of(stores, [](tile::StoreOp store) {
-                   return isa<strips::GroupOp>(store->getParentOp());
-                 });
-  return mayKeep ? std::optional(stores) : std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//
@@ -206,31 +105,22 @@ private:
   Value times(Value a, Value other) { return arith::MulIOp::create(b, loc, a, other); }
   Value over(Value a, Value other) { return arith::DivSIOp::create(b, loc, a, other); }
 
-  Value fromTop(Value value) {
-    return arith::SubIOp::create(b, loc, word(llvm::maxIntN(64)), value);
+  KeptState stateOf(const KeptOperand &operand) {
+    return KeptState(b, loc, operand.state, operand.key.size());
   }
-  Value load(const KeptOperand &operand, int64_t at) {
-    return memref::LoadOp::create(b, loc, operand.state, ValueRange{index(at)});
-  }
+  Value load(const KeptOperand &operand, int64_t at) { return stateOf(operand).load(at); }
   void store(const KeptOperand &operand, int64_t at, Value value) {
-    memref::StoreOp::create(b, loc, value, operand.state, ValueRange{index(at)});
+    stateOf(operand).store(at, value);
   }
-  int64_t slotWords(const KeptOperand &operand) const { return 1 + operand.key.size(); }
   /// The word of the call's first panel. Those of the panels that came after each block follow.
   int64_t followerWord(const KeptOperand &operand) const {
-    return kSlots + operand.blocks * count * slotWords(operand);
+    return kSlots + operand.blocks * count * KeptState::getSlotWords(operand.key.size());
   }
 
   void reserve(KeptOperand &operand, int64_t &offset);
   Value buildTrips();
-  void declareState();
-  void drop(const KeptOperand &operand);
-  void emitDrops(ArrayRef<tile::StoreOp> stores);
   void beginLoop(KeptOperand &operand);
-  Value isUseful(const KeptOperand &operand);
   strips::DotOp addPlainLoop();
-  Value toWord(Value value);
-  Value isFilled(const KeptOperand &operand, Value slot, ValueRange key);
   Value findPanel(KeptOperand &operand, ValueRange key);
   Value isInPanel(const KeptOperand &operand, Value iteration);
   Value getBlock(const KeptOperand &operand, Value iteration);
@@ -238,7 +128,6 @@ private:
   Value getNextBlock(const KeptOperand &operand, Value block);
   Value getPart(const KeptOperand &operand, Value block, Value part, int64_t count);
   void emitFill(KeptOperand &operand, Value iteration, Value part);
-  void noteRange(const KeptOperand &operand);
   void packColumns(const KeptOperand &operand, Value block, Value part);
   Value isLastIteration();
 
@@ -301,54 +190,6 @@ Value Keeper::buildTrips() {
   return arith::MaxSIOp::create(b, loc, result, word(1));
 }
 
-/// Has the state zeroed in front of a call's programs.
-void Keeper::declareState() {
-  auto func = loop->getParentOfType<tile::FuncOp>();
-  SmallVector<int64_t> states;
-  if (auto others = func->getAttrOfType<DenseI64ArrayAttr>(strips::kCallStateAttr))
-    llvm::append_range(states, others.asArrayRef());
-  for (const KeptOperand &operand : operands) {
-    if (!operand.isKept)
-      continue;
-    auto scratch = operand.state.getDefiningOp<strips::ScratchOp>();
-    states.push_back(scratch.getOffset());
-    states.push_back(cast<MemRefType>(scratch.getType()).getNumElements());
-    // Stores in front of the loop need it as well.
-    scratch->moveBefore(&func.getBody().front().front());
-  }
-  func->setAttr(strips::kCallStateAttr, b.getDenseI64ArrayAttr(states));
-}
-
-/// Drops all that is kept of an operand.
-void Keeper::drop(const KeptOperand &operand) {
-  store(operand, kGeneration, plus(load(operand, kGeneration), word(1)));
-  store(operand, kBelow, word(0));
-  store(operand, kHigh, word(0));
-}
-
-/// In front of each store, drops what it may overlap.
-void Keeper::emitDrops(ArrayRef<tile::StoreOp> stores) {
-  OpBuilder::InsertionGuard guard(b);
-  for (tile::StoreOp stored : stores) {
-    auto group = cast<strips::GroupOp>(stored->getParentOp());
-    StripEmitter emitter(group, access);
-    AddressRange range = AddressRanges(group, access, emitter).get(stored.getPtr());
-    b.setInsertionPoint(group);
-    for (const KeptOperand &operand : operands) {
-      if (!operand.isKept)
-        continue;
-      Value meets = arith::ConstantIntOp::create(b, loc, 1, 1);
-      if (range.low && range.high)
-        meets = both(isLess(range.low, load(operand, kHigh)),
-                     isLess(fromTop(load(operand, kBelow)), range.high));
-      auto ifOp = scf::IfOp::create(b, loc, meets, /*withElseRegion=*/false);
-      OpBuilder::InsertionGuard inner(b);
-      b.setInsertionPointToStart(ifOp.thenBlock());
-      drop(operand);
-    }
-  }
-}
-
 /// In front of the loop: how many panels of its length there are, and if they are worth a look.
 void Keeper::beginLoop(KeptOperand &operand) {
   operand.base = word(-1);
@@ -357,12 +198,7 @@ void Keeper::beginLoop(KeptOperand &operand) {
   operand.perPanel = over(plus(trips, word(count - 1)), word(count));
   operand.panels = over(word(operand.blocks), operand.perPanel);
   Value hasPanels = isLess(word(0), operand.panels);
-  operand.isOn = both(hasPanels, isUseful(operand));
-}
-
-/// True unless the last panels that were looked for have not been found.
-Value Keeper::isUseful(const KeptOperand &operand) {
-  return isLess(load(operand, kMisses), word(kMaxMisses));
+  operand.isOn = both(hasPanels, stateOf(operand).isUseful());
 }
 
 /// A copy of the loop for calls that keep nothing. Returns its dot.
@@ -372,7 +208,7 @@ strips::DotOp Keeper::addPlainLoop() {
     if (!operand.isKept)
       continue;
     Value isWorthwhile =
-        both(isLess(word(kMinPrograms - 1), load(operand, kPrograms)), isUseful(operand));
+        both(isLess(word(kMinPrograms - 1), load(operand, kPrograms)), stateOf(operand).isUseful());
     keeps = keeps ? arith::OrIOp::create(b, loc, keeps, isWorthwhile).getResult() : isWorthwhile;
   }
   auto versions = scf::IfOp::create(b, loc, loop.getResultTypes(), keeps, /*withElseRegion=*/true);
@@ -392,42 +228,13 @@ strips::DotOp Keeper::addPlainLoop() {
   return result;
 }
 
-/// The bits of a value of the key.
-Value Keeper::toWord(Value value) {
-  Type type = value.getType(), i64 = b.getI64Type();
-  if (isa<tile::PointerType>(type))
-    return tile::PtrToIntOp::create(b, loc, i64, value);
-  if (type.isIndex())
-    return arith::IndexCastOp::create(b, loc, i64, value);
-  if (isa<FloatType>(type)) {
-    type = b.getIntegerType(type.getIntOrFloatBitWidth());
-    value = arith::BitcastOp::create(b, loc, type, value);
-  }
-  if (type == i64)
-    return value;
-  return arith::ExtUIOp::create(b, loc, i64, value);
-}
-
-/// True if a slot has the tile of this key.
-Value Keeper::isFilled(const KeptOperand &operand, Value slot, ValueRange key) {
-  Value first = plus(times(slot, slotWords(operand)), word(kSlots));
-  auto at = [&](int64_t number) -> Value {
-    return memref::LoadOp::create(b, loc, operand.state,
-                                  ValueRange{toIndex(plus(first, word(number)))});
-  };
-  Value result = isEqual(at(0), plus(load(operand, kGeneration), word(1)));
-  for (auto [number, value] : llvm::enumerate(key))
-    result = both(result, isEqual(at(number + 1), value));
-  return result;
-}
-
 /// The first block of the panel that begins with this key, or of the one to be filled next.
 Value Keeper::findPanel(KeptOperand &operand, ValueRange key) {
   OpBuilder::InsertionGuard guard(b);
   auto search = scf::ForOp::create(b, loc, word(0), operand.panels, word(1), word(-1));
   b.setInsertionPointToStart(search.getBody());
   Value base = times(search.getInductionVar(), operand.perPanel);
-  Value matches = isFilled(operand, times(base, count), key);
+  Value matches = stateOf(operand).isFilled(times(base, count), key);
   scf::YieldOp::create(b, loc, either(matches, base, search.getRegionIterArgs()[0]));
   b.setInsertionPointAfter(search);
   Value found = search.getResult(0);
@@ -506,25 +313,6 @@ Value Keeper::getPart(const KeptOperand &operand, Value block, Value part, int64
                                            attributes({rows, width}), attributes({stride, 1}));
 }
 
-/// Adds what the filler loads to the addresses of all kept tiles.
-void Keeper::noteRange(const KeptOperand &operand) {
-  operand.filler->walk([&](strips::GroupOp group) {
-    StripEmitter emitter(group, access);
-    AddressRanges ranges(group, access, emitter);
-    for (auto loaded : group.getBody().getOps<tile::LoadOp>()) {
-      AddressRange range = ranges.get(loaded.getPtr());
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPoint(group);
-      bool isKnown = range.low && range.high;
-      // No address is below 0, whatever a range says.
-      Value low = isKnown ? range.low : word(0), high = isKnown ? range.high : fromTop(word(0));
-      Value below = fromTop(arith::MaxSIOp::create(b, loc, low, word(0)));
-      store(operand, kBelow, arith::MaxSIOp::create(b, loc, load(operand, kBelow), below));
-      store(operand, kHigh, arith::MaxSIOp::create(b, loc, load(operand, kHigh), high));
-    }
-  });
-}
-
 /// In front of the filler, and around it: fills the slot of an iteration, unless it has the tile.
 void Keeper::emitFill(KeptOperand &operand, Value iteration, Value part) {
   OpBuilder::InsertionGuard guard(b);
@@ -533,7 +321,8 @@ void Keeper::emitFill(KeptOperand &operand, Value iteration, Value part) {
   SmallVector<Value> key;
   Value isInside, slot;
   if (operand.isKept) {
-    key = llvm::map_to_vector(operand.key, [&](Value value) { return toWord(value); });
+    key = llvm::map_to_vector(operand.key,
+                              [&](Value value) { return stateOf(operand).toWord(value); });
     // The first iteration finds the panel.
     Value isFirst = both(operand.isOn, isEqual(iteration, word(0)));
     auto first = scf::IfOp::create(b, loc, TypeRange(b.getI64Type()), isFirst,
@@ -552,7 +341,7 @@ void Keeper::emitFill(KeptOperand &operand, Value iteration, Value part) {
                                       /*withElseRegion=*/true);
     b.setInsertionPointToStart(compared.thenBlock());
     Value isTrue = arith::ConstantIntOp::create(b, loc, 1, 1);
-    Value isOther = arith::XOrIOp::create(b, loc, isFilled(operand, slot, key), isTrue);
+    Value isOther = arith::XOrIOp::create(b, loc, stateOf(operand).isFilled(slot, key), isTrue);
     scf::YieldOp::create(b, loc, isOther);
     b.setInsertionPointToStart(compared.elseBlock());
     scf::YieldOp::create(b, loc, ValueRange{arith::ConstantIntOp::create(b, loc, 1, 1)});
@@ -568,16 +357,9 @@ void Keeper::emitFill(KeptOperand &operand, Value iteration, Value part) {
     {
       OpBuilder::InsertionGuard inner(b);
       b.setInsertionPointToStart(note.thenBlock());
-      Value first = plus(times(slot, slotWords(operand)), word(kSlots));
-      auto put = [&](int64_t number, Value value) {
-        memref::StoreOp::create(b, loc, value, operand.state,
-                                ValueRange{toIndex(plus(first, word(number)))});
-      };
-      put(0, plus(load(operand, kGeneration), word(1)));
-      for (auto [number, value] : llvm::enumerate(key))
-        put(number + 1, value);
+      stateOf(operand).fill(slot, key);
     }
-    noteRange(operand);
+    stateOf(operand).noteLoads(operand.filler, access);
   }
   b.setInsertionPoint(operand.filler);
   if (operand.rowElements != 0) {
@@ -646,11 +428,11 @@ std::optional<KeptDot> Keeper::keep(int64_t offset) {
   auto stores = findStores(func);
   if (!stores)
     return std::nullopt;
-  splitFillers(dot, loop);
+  splitFillers(dot);
   operands[0].buffer = dot.getA();
   operands[1].buffer = dot.getB();
   for (KeptOperand &operand : operands) {
-    operand.filler = findFiller(operand.buffer, dot, loop);
+    operand.filler = findFiller(operand.buffer, dot);
     if (!operand.filler)
       return std::nullopt;
     std::optional<SmallVector<Value>> key = findKey(operand.filler, operand.buffer);
@@ -672,10 +454,12 @@ std::optional<KeptDot> Keeper::keep(int64_t offset) {
   for (KeptOperand &operand : operands) {
     reserve(operand, offset);
     operand.isKept &= operand.blocks > 0;
+    if (operand.isKept) {
+      stateOf(operand).dropAtStores(*stores, access);
+      stateOf(operand).declare();
+    }
   }
-  emitDrops(*stores);
   b.setInsertionPoint(loop);
-  declareState();
   strips::DotOp plain = addPlainLoop();
   trips = buildTrips();
   for (KeptOperand &operand : operands)

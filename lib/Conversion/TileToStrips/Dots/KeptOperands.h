@@ -3,9 +3,8 @@
 // Operands of dots that a thread keeps, packed, for its next programs.
 //
 // Programs of one row of tiles load the same tiles of a, and those of one column the same tiles of
-// b. If each packs its own, packing takes a tenth of a matmul's time. So a thread keeps what it has
-// packed, and the values that tell which tile it is (an address, bounds of masks): the tile's key.
-// A program whose key is found packs nothing:
+// b. If each packs its own, packing takes a tenth of a matmul's time. So a thread keeps them
+// (KeptState.h):
 //
 //     for i:                          for i:
 //       write load(p, m), a             if slot i of the panel has another key than (p, m):
@@ -16,12 +15,6 @@
 // A panel has the tiles of one loop, one slot an iteration. A loop takes the panel whose first slot
 // has its first key, or else the panel that was filled the longest time ago. Neither choice matters
 // for the result, since each slot is compared with its own key.
-//
-// A kept tile has to equal the memory. Programs of one call run one after another, so each store
-// compares its addresses with those of all kept tiles, and drops them if the two may overlap.
-// A call drops what earlier calls have kept. Programs of other threads may store at any time, with
-// or without kept tiles, and kernels that could wait for them (atomics, volatile loads, barriers)
-// keep nothing.
 //
 // A panel that is not found again costs more than a small buffer, since its memory is not in the
 // first cache. So a call of few programs, or one whose panels have not been found for a while, runs
