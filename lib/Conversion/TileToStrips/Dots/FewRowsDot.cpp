@@ -22,12 +22,15 @@
 #include "DotOperands.h"
 #include "FewRowsTiles.h"
 #include "Grouping/CostModel.h"
+#include "KeptRows.h"
 #include "Nests/StripEmitter.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Conversion/TileArith/TotalArith.h"
+
+#include <deque>
 
 using namespace mlir;
 
@@ -369,19 +372,21 @@ public:
   int64_t emit(int64_t offset) {
     int64_t begin = offset;
     b.setInsertionPoint(parts.front().found.dot);
+    bool isOnce = parts.size() > 1 || parts.front().found.kept;
     if (M > 1 || !step.instruction || parts.size() > 1)
       for (Part &part : parts)
-        part.packedA = reserve({extents.depth * M}, extents.packedElement, offset);
+        if (!part.found.kept)
+          part.packedA = reserve({extents.depth * M}, extents.packedElement, offset);
     // Memory of a may be that of another buffer once its dot is past.
-    if (parts.size() > 1)
+    if (isOnce)
       for (Part &part : parts) {
         b.setInsertionPoint(part.found.dot);
-        emitRows(part, index(0), extents.K);
+        emitAllRows(part);
       }
     b.setInsertionPoint(dot);
     forEachBlock(extents.K, extents.depth, [&](Value k, int64_t steps) {
-      if (parts.size() == 1)
-        emitRows(parts.front(), k, steps);
+      if (!isOnce)
+        addCorrections(parts.front(), emitRows(parts.front(), k, steps));
       forEachColumns([&](Value column, int64_t count) { emitColumns(k, steps, column, count); });
     });
     for (Part &part : parts)
@@ -402,6 +407,7 @@ private:
     return step.elements / (step.instruction ? step.elements : extents.lanes);
   }
 
+  bool isShifted(const Part &part) const { return extents.isShifted() && part.shift.offset != 0; }
   Value getPacked(int64_t row, Value k) { return add(times(k, M), row * step.elements); }
   Value toI64(Value value) { return arith::IndexCastOp::create(b, loc, b.getI64Type(), value); }
 
@@ -442,7 +448,9 @@ private:
   }
 
   SmallVector<Value> widen(Value value);
-  void emitRows(Part &part, Value firstK, int64_t steps);
+  void emitAllRows(Part &part);
+  SmallVector<Value> emitRows(Part &part, Value firstK, int64_t steps);
+  void addCorrections(Part &part, SmallVector<Value> sums);
   SmallVector<Value> decodeWeights(const Part &part, Value loaded, DenseMap<Value, Value> &known);
   void emitColumns(Value firstK, int64_t steps, Value column, int64_t count);
 
@@ -470,16 +478,36 @@ SmallVector<Value> FewRowsDotEmitter::widen(Value value) {
   return {toFloats(even), toFloats(odd)};
 }
 
-/// Copies rows of a. If the instruction's first operand is unsigned, an offset is added to b, so
-/// each sum is too large by its product with the sum of the row of a.
-void FewRowsDotEmitter::emitRows(Part &part, Value firstK, int64_t steps) {
-  bool isShifted = extents.isShifted() && part.shift.offset != 0;
-  part.corrections.clear();
-  if (!part.packedA && !isShifted)
+/// All rows of a, or those that another program has packed.
+void FewRowsDotEmitter::emitAllRows(Part &part) {
+  KeptRows *keptRows = part.found.kept;
+  if (!keptRows) {
+    addCorrections(part, emitRows(part, index(0), extents.K));
     return;
+  }
+  auto getPlace = [&](int64_t row) { return index(row * extents.lanes); };
+  Value slot = keptRows->emit(b, [&](Value slot) {
+    part.packedA = keptRows->getRows(b, slot);
+    SmallVector<Value> sums = emitRows(part, index(0), extents.K);
+    for (auto [row, sum] : llvm::enumerate(sums))
+      vector::StoreOp::create(b, loc, sum, keptRows->getSums(b, slot), getPlace(row));
+  });
+  part.packedA = keptRows->getRows(b, slot);
+  SmallVector<Value> sums;
+  for (int64_t row = 0; row < (isShifted(part) ? M : 0); ++row)
+    sums.push_back(vector::LoadOp::create(b, loc, extents.getSumType(), keptRows->getSums(b, slot),
+                                          getPlace(row)));
+  addCorrections(part, std::move(sums));
+}
+
+/// Copies rows of a. If the instruction's first operand is unsigned, an offset is added to b, so
+/// each sum is too large by its product with the sum of the row of a. Returns the lanes of these.
+SmallVector<Value> FewRowsDotEmitter::emitRows(Part &part, Value firstK, int64_t steps) {
+  if (!part.packedA && !isShifted(part))
+    return {};
   strips::DotOp partDot = part.found.dot;
-  SmallVector<Value> zeros(isShifted ? M : 0, makeZero());
-  SmallVector<Value> sums = sumUp(steps, zeros, [&](Value k, ValueRange carried) {
+  SmallVector<Value> zeros(isShifted(part) ? M : 0, makeZero());
+  return sumUp(steps, zeros, [&](Value k, ValueRange carried) {
     auto bytes = VectorType::get(step.elements, b.getI8Type());
     auto type = VectorType::get(step.elements, getElement(partDot.getA()));
     SmallVector<Value> next;
@@ -492,12 +520,17 @@ void FewRowsDotEmitter::emitRows(Part &part, Value firstK, int64_t steps) {
           vector::StoreOp::create(b, loc, vector, part.packedA,
                                   add(getPacked(row, k), half * width));
       }
-      if (isShifted)
+      if (isShifted(part))
         next.push_back(multiply(carried[row], splat(bytes, 1), ofA));
     }
     return next;
   });
-  if (!isShifted)
+}
+
+/// Takes off what the offset of b adds.
+void FewRowsDotEmitter::addCorrections(Part &part, SmallVector<Value> sums) {
+  part.corrections.clear();
+  if (sums.empty())
     return;
   Value factor = splat(extents.getSumType(), -part.shift.offset);
   for (auto [row, sum] : llvm::enumerate(sums)) {
@@ -604,6 +637,19 @@ void FewRowsDotEmitter::emitColumns(Value firstK, int64_t steps, Value column, i
       vector::StoreOp::create(b, loc, sums[row * count + c], kept->sums, getKept(row, c));
 }
 
+/// The form of rows that are packed once a dot, one of so many on parts of the same weights.
+std::optional<PackedRows> getForm(const FewRowsDot &found, size_t parts,
+                                  const HostMachine &machine) {
+  if (findFewRowsTiles(found, machine))
+    return getPackedRows(found.dot);
+  Extents extents(found.dot, machine, parts);
+  // A single row is read in place, and more of them may be packed a part at a time.
+  if (extents.M == 1 || extents.depth < extents.K)
+    return std::nullopt;
+  return PackedRows{extents.M * extents.K, extents.packedElement,
+                    extents.isShifted() ? extents.M * extents.lanes : 0};
+}
+
 /// True if a dot adds to its sums in each iteration of a loop, and only such dots use them there.
 scf::ForOp findLoopOfSums(strips::DotOp dot, const SetVector<Operation *> &fewRows) {
   auto loop = dyn_cast<scf::ForOp>(dot->getParentOp());
@@ -632,7 +678,8 @@ FewRowsDots findFewRowsDots(Operation *func, const HostMachine &machine, bool de
 }
 
 void emitFewRowsDots(const FewRowsDots &groups, const HostMachine &machine,
-                     llvm::function_ref<ScratchRange &(Operation *)> getScratch) {
+                     llvm::function_ref<ScratchRange &(Operation *)> getScratch,
+                     llvm::function_ref<void(const FewRowsDot &)> remark) {
   SetVector<Operation *> all, tiled;
   SmallVector<FewRowsDot> tiledDots;
   for (const auto &[group, dots] : groups)
@@ -685,6 +732,18 @@ void emitFewRowsDots(const FewRowsDots &groups, const HostMachine &machine,
         chains.push_back({found});
       else
         chain->push_back(found);
+    }
+
+  std::deque<KeptRows> keptRows;
+  for (SmallVector<FewRowsDot> &chain : chains)
+    for (FewRowsDot &found : chain) {
+      int64_t &begin = getScratch(found.dot).begin;
+      std::optional<PackedRows> form = getForm(found, chain.size(), machine);
+      std::optional<KeptRows> rows =
+          form ? KeptRows::find(found.dot, *form, machine, begin) : std::nullopt;
+      if (rows)
+        found.kept = &keptRows.emplace_back(*rows);
+      remark(found);
     }
 
   AccessAnalysis access;

@@ -13,6 +13,8 @@
 
 namespace tessera {
 
+class KeptRows;
+
 /// Where the columns of b come from: a group that loads them, or reads them from another buffer,
 /// transposes them, and writes them to the buffer that a dot reads.
 struct FewRowsDot {
@@ -21,6 +23,7 @@ struct FewRowsDot {
   tile::LoadOp load;   ///< of NxK elements, with neighbours along k; null: they are in a buffer
   mlir::Value source;  ///< the group's tile of them, which is loaded or read
   mlir::Value decoded; ///< what is computed from it, element by element, and transposed
+  KeptRows *kept = nullptr; ///< rows of a that programs share; null: each packs its own
 };
 
 /// The rows of a dot's a.
@@ -40,10 +43,12 @@ struct ScratchRange {
   int64_t begin = 0, size = 0;
 };
 
-/// Writes the loops of these dots in place of them, and erases the groups. Sums that outlive a dot
-/// move `begin` of a function's scratch memory.
+/// Writes the loops of these dots in place of them, and erases the groups. `remark` sees each dot
+/// once all is chosen. Sums and
+/// rows that outlive a dot move `begin` of a function's scratch memory.
 void emitFewRowsDots(const FewRowsDots &groups, const HostMachine &machine,
-                     llvm::function_ref<ScratchRange &(mlir::Operation *)> getScratch);
+                     llvm::function_ref<ScratchRange &(mlir::Operation *)> getScratch,
+                     llvm::function_ref<void(const FewRowsDot &)> remark);
 
 } // namespace tessera
 

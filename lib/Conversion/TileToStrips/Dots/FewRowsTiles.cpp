@@ -64,15 +64,11 @@ public:
                int64_t offset) {
     int64_t begin = offset;
     b.setInsertionPoint(dots.front().dot);
-    // The last words are followed by those of another register's width.
-    int64_t words = bytes / kWordBytes;
     SmallVector<Value> packed;
-    for (size_t part = 0; part < dots.size(); ++part)
-      packed.push_back(reserve({words + kWords, M}, b.getI32Type(), offset));
-    for (auto [found, target] : llvm::zip_equal(dots, packed)) {
+    for (const FewRowsDot &found : dots) {
       // Memory of a may be that of another buffer once its dot is past.
       b.setInsertionPoint(found.dot);
-      packRows(found.dot, target, instruction.steps);
+      packed.push_back(emitRows(found, instruction.steps, offset));
     }
     bool isKept = sums != nullptr;
     if (!isKept) {
@@ -218,16 +214,26 @@ private:
     }
   }
 
-  /// Packs rows of a: word by word, the rows beside each other.
-  void packRows(strips::DotOp dot, Value packed, int64_t steps) {
+  /// The packed words of a dot's a, a row for each word.
+  Value emitRows(const FewRowsDot &found, int64_t steps, int64_t &offset) {
+    if (found.kept) {
+      Value slot = found.kept->emit(
+          b, [&](Value slot) { packRows(found.dot, found.kept->getRows(b, slot), steps); });
+      return found.kept->getRows(b, slot, M);
+    }
+    PackedRows rows = getPackedRows(found.dot);
+    int64_t begin = offset;
+    Value packed = reserve({rows.elements / M, M}, rows.element, offset);
+    packRows(found.dot, reserve({rows.elements}, rows.element, begin), steps);
+    return packed;
+  }
+
+  /// Packs rows of a to `flat`: word by word, the rows beside each other. A vector has several rows
+  /// of the packed words.
+  void packRows(strips::DotOp dot, Value flat, int64_t steps) {
     auto source = cast<MemRefType>(dot.getA().getType()).getElementType();
     auto loaded = VectorType::get(kWords * steps, source);
     auto words = VectorType::get(kWords, b.getI32Type());
-    // A vector has several rows of the packed words.
-    Value flat = strips::ScratchOp::create(
-        b, loc,
-        MemRefType::get({cast<MemRefType>(packed.getType()).getNumElements()}, b.getI32Type()),
-        packed.getDefiningOp<strips::ScratchOp>().getOffset());
     forEach(0, bytes / kWordBytes, kWords, [&](Value word) {
       SmallVector<Value> rows;
       for (int64_t row = 0; row < M; ++row) {
@@ -293,6 +299,13 @@ const AMXInstruction *findFewRowsTiles(const FewRowsDot &found, const HostMachin
               llvm::isPowerOf2_64(getRows(dot));
   return fits && multiplies >= (isDecoded ? kMinDecodedMultiplies : kMinMultiplies) ? instruction
                                                                                     : nullptr;
+}
+
+PackedRows getPackedRows(strips::DotOp dot) {
+  auto type = cast<MemRefType>(dot.getA().getType());
+  int64_t words = type.getDimSize(1) * type.getElementTypeBitWidth() / 8 / kWordBytes;
+  // The last words are followed by those of another register's width.
+  return {(words + kWords) * getRows(dot), IntegerType::get(dot.getContext(), 32)};
 }
 
 Value emitTileSums(const FewRowsDot &found, scf::ForOp loop, int64_t &offset) {

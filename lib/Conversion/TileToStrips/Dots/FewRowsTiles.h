@@ -6,6 +6,7 @@
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_FEWROWSTILES_H
 
 #include "FewRowsDot.h"
+#include "KeptRows.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -16,6 +17,9 @@ const AMXInstruction *findFewRowsTiles(const FewRowsDot &found, const HostMachin
 
 /// The most dots on parts of the same weights that share a loop.
 inline constexpr size_t kMaxTiledDots = 2;
+
+/// A tile of rows, as such a dot packs them.
+PackedRows getPackedRows(strips::DotOp dot);
 
 /// Sums of columns by rows that outlive an iteration of a loop: sets them to 0 before it, and adds
 /// them to the result behind it. They lie in the scratch arena, of which `offset` is moved.

@@ -459,15 +459,15 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
     }
     for (Operation *single : singles)
       dots.push_back(cast<strips::DotOp>(single));
-    if (remarks)
-      for (auto &[group, few] : fewRows)
-        for (const FewRowsDot &found : few) {
-          const AMXInstruction *tiles = findFewRowsTiles(found, *machine);
-          remarkOn(found.dot) << named("instruction",
-                                       tiles ? tiles->intrinsic : "multiply-adds along k")
-                              << ", since a has few rows; b is read in place";
-        }
-    emitFewRowsDots(fewRows, *machine, getScratch);
+    emitFewRowsDots(fewRows, *machine, getScratch, [&](const FewRowsDot &found) {
+      if (!remarks)
+        return;
+      const AMXInstruction *tiles = findFewRowsTiles(found, *machine);
+      remarkOn(found.dot) << named("instruction",
+                                   tiles ? tiles->intrinsic : "multiply-adds along k")
+                          << ", since a has few rows; b is read in place"
+                          << (found.kept ? "; a is packed, and kept for the next programs" : "");
+    });
     auto allPanels = emitPanels(packed);
     for (strips::DotOp dot : dots) {
       bool remarks = this->remarks && !singles.contains(dot);
