@@ -173,6 +173,44 @@ def test_iterations_share_a_dot(rng) -> None:
         np.testing.assert_allclose(c, want, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "bfloat16"])
+def test_kept_operands(rng, dtype: str) -> None:
+    """Blocks of several iterations and a rest, a panel of one column of registers, and stores to
+    what is kept: all as in the interpreter, and as in calls that keep nothing."""
+    n, block, longest = 144, (64, 48, 64), 576 if dtype == "int8" else 320
+    of = {"int8": np.int8, "bfloat16": ml_dtypes.bfloat16}[dtype]
+    sums = tl.int32 if dtype == "int8" else tl.float32
+    for k, places, threads in ((longest, (0, 1, 2), 1), (longest, (0, 1, 2), 64), (64, (0, 1, 0), 1), (64, (0, 1, 1), 1)):  # fmt: skip
+        memory = rng.integers(-2, 3, (3, max(n, 128) * max(n, k))).astype(of)
+        wants = memory.copy()
+        for kernel, arrays, options in (
+            (tessera.interpret(remainders), wants, {}),
+            (remainders, memory, {**OPTIONS, "num_threads": threads}),
+        ):
+            compiled = kernel[(2, n // 48)](
+                *(arrays[place] for place in places), n, k, SUM=sums,
+                BM=block[0], BN=block[1], BK=block[2], **options,
+            )  # fmt: skip
+        assert any("kept for the next programs" in str(text) for text in compiled.remarks)
+        np.testing.assert_array_equal(memory, wants)
+
+
+@tessera.jit
+def remainders(
+    a_ptr, b_ptr, c_ptr, N, K, SUM: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    BK: tl.constexpr,
+):  # fmt: skip
+    """c = a @ b modulo 3, exact in any order."""
+    m, n = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+    total = tl.zeros((BM, BN), SUM)
+    for first in range(0, K, BK):
+        k = first + tl.arange(0, BK)
+        a = tl.load(a_ptr + m[:, None] * K + k[None, :])
+        total = tl.dot(a, tl.load(b_ptr + k[:, None] * N + n[None, :]), total)
+    total = total - total // 3 * 3 if SUM == tl.int32 else total - tl.floor(total / 3) * 3
+    tl.store(c_ptr + m[:, None] * N + n[None, :], total.to(c_ptr.dtype.element_ty))
+
+
 # Whole registers; a single row of registers, whose columns take turns; rows that fill none.
 @pytest.mark.parametrize("rows, block", [(64, 32), (16, 16), (5, 8)])
 @pytest.mark.parametrize("dtype", ["int8", "bfloat16"])

@@ -1,4 +1,5 @@
 // RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower-dot{machine=avx512},canonicalize,cse))' | FileCheck %s
+// RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower-dot{machine=avx512+bf16-amx},canonicalize,cse))' | FileCheck %s --check-prefix=WORDS
 
 // Programs of one row load the same a: a slot is filled if it has another key. What a program
 // stores drops the tiles of a that it may overlap. Buffers may change, so b is packed each time.
@@ -91,6 +92,55 @@ tile.func private @function(%p: !tile.ptr<f32>, %n: i32) {
       strips.yield
     }
     strips.dot %a, %b, %acc : memref<64x64xf32>, memref<64x64xf32>, memref<64x64xf32>
+  }
+  tile.return
+}
+
+// -----
+
+// With AMX, panels of b have words of neighbours along k, and the dot has as many steps as were
+// filled. Calls that keep nothing merge iterations.
+// WORDS-LABEL: tile.func @words(
+// WORDS-SAME: call_state = array<i64
+// WORDS: scf.if {{.*}} {
+// WORDS:   scf.for
+// WORDS:     vector.interleave
+// WORDS:     scf.if
+// WORDS:       %[[STEPS:.+]] = arith.muli %{{.+}}, %c32
+// WORDS:       scf.for %{{.+}} = %c0{{.*}} to %[[STEPS]] step %c16
+// WORDS:         llvm.x86.tdpbf16ps
+// WORDS: } else {
+// WORDS:   scf.for
+// WORDS:     llvm.x86.tdpbf16ps
+// CHECK-LABEL: tile.func @words(
+// CHECK-NOT: call_state
+tile.func @words(%p: !tile.ptr<bf16>, %q: !tile.ptr<f32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %acc = strips.scratch 0 : memref<64x64xf32>
+  %a = strips.scratch 16384 : memref<64x64xbf16>
+  %b = strips.scratch 32768 : memref<64x64xbf16>
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    %place = tile.addptr %p, %i : !tile.ptr<bf16>, i32
+    strips.group [64, 64] {
+      %ptrs = tile.splat %place : !tile.ptr<bf16> -> tensor<64x64x!tile.ptr<bf16>>
+      %x = tile.load %ptrs : tensor<64x64x!tile.ptr<bf16>>
+      strips.write %x, %a : tensor<64x64xbf16>, memref<64x64xbf16>
+      strips.yield
+    }
+    strips.group [64, 64] {
+      %ptrs = tile.splat %place : !tile.ptr<bf16> -> tensor<64x64x!tile.ptr<bf16>>
+      %y = tile.load %ptrs : tensor<64x64x!tile.ptr<bf16>>
+      strips.write %y, %b : tensor<64x64xbf16>, memref<64x64xbf16>
+      strips.yield
+    }
+    strips.dot %a, %b, %acc : memref<64x64xbf16>, memref<64x64xbf16>, memref<64x64xf32>
+  }
+  strips.group [64, 64] {
+    %ptrs = tile.splat %q : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>>
+    %sum = strips.read %acc : memref<64x64xf32> -> tensor<64x64xf32>
+    tile.store %ptrs, %sum : tensor<64x64x!tile.ptr<f32>>
+    strips.yield
   }
   tile.return
 }

@@ -6,9 +6,9 @@
 // CHECK-LABEL: tile.func @rows(
 // CHECK-SAME: call_state = array<i64: [[OFFSET:[0-9]+]], {{[0-9]+}}>
 // CHECK: %[[STATE:.+]] = strips.scratch [[OFFSET]] : memref<{{.*}}xi64>
-// CHECK: memref.store %c0_i64, %[[STATE]][%c6]
+// CHECK: memref.store %c0_i64, %[[STATE]][%c7]
 // CHECK: scf.for
-// CHECK:   %[[SLOT:.+]] = memref.load %[[STATE]][%c6]
+// CHECK:   %[[SLOT:.+]] = memref.load %[[STATE]][%c7]
 // CHECK:   %[[FOUND:.+]] = scf.if {{.*}} -> (i1)
 // CHECK:   %[[NEW:.+]] = arith.xori %[[FOUND]], %true
 // CHECK:   scf.if %[[NEW]]

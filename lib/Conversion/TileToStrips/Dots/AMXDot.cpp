@@ -32,6 +32,8 @@ namespace {
 constexpr int64_t kRows = AMXInstruction::kRows, kWords = AMXInstruction::kWords,
                   kWordBytes = AMXInstruction::kWordBytes;
 
+/// Columns of registers in a block of the result that has two rows of them.
+constexpr int64_t kPanelTiles = 2;
 /// Words of k between those of a stream that are loaded and those that are fetched.
 constexpr int64_t kPrefetchWords = 64;
 
@@ -45,9 +47,9 @@ int64_t getPanelWords(const HostMachine &machine, int64_t columns) {
 class AMXDotEmitter : TileLoops {
 public:
   AMXDotEmitter(strips::DotOp dot, const AMXInstruction &instruction, const HostMachine &machine,
-                const PackedPanels *panels, Value columnsOfB)
-      : TileLoops(dot), instruction(instruction), panels(panels), columnsOfB(columnsOfB),
-        steps(instruction.steps) {
+                ReadyWords ready, Value columnsOfB)
+      : TileLoops(dot), instruction(instruction), panels(ready.ahead), kept(ready.kept),
+        columnsOfB(columnsOfB), steps(instruction.steps) {
     auto aType = cast<MemRefType>(dot.getA().getType());
     auto bType = cast<MemRefType>(dot.getB().getType());
     M = aType.getDimSize(0);
@@ -55,17 +57,17 @@ public:
     words = aType.getDimSize(1) / steps;
     columnTiles = bType.getDimSize(1) / kWords;
     blockRows = rowTiles == 1 ? 1 : 2;
-    blockColumns = std::min<int64_t>(columnTiles, rowTiles == 1 ? 4 : 2);
+    blockColumns = std::min<int64_t>(columnTiles, rowTiles == 1 && !kept ? 4 : kPanelTiles);
     depth = std::min(words, getPanelWords(machine, blockColumns));
     // Words that are read once need not stay in the cache.
     isStreamed = panels && rowTiles <= blockRows;
-    if (isStreamed)
+    if (isStreamed || kept)
       depth = words;
   }
 
   int64_t emit(int64_t offset) {
     int64_t begin = offset;
-    if (!panels) {
+    if (!panels && !kept) {
       packedB = reserve({depth, blockColumns * kWords}, b.getI32Type(), offset);
       ofB = describe(packedB);
     }
@@ -91,6 +93,8 @@ public:
           packColumns(word, column, columns, count);
         else if (packedB)
           packB(word, column, columns, count);
+        if (kept)
+          ofB = describe(kept->getPanel(b, loc, times(column, kWords), columns * kWords));
         forEachBlock(rowTiles, blockRows, [&](Value row, int64_t rows) {
           emitBlock(word, row, column, rows, columns, count);
         });
@@ -220,6 +224,18 @@ private:
     });
   }
 
+  /// The words of a block that fill a register, one after another.
+  void forEachWord(int64_t count, llvm::function_ref<void(Value)> body) {
+    if (!kept) {
+      forEach(0, count, kWords, body);
+      return;
+    }
+    auto loop = scf::ForOp::create(b, loc, index(0), kept->steps, index(kWords));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    body(loop.getInductionVar());
+  }
+
   /// One block of the result: registers from 0 on have the sums, then come those of a and of b.
   void emitBlock(Value word, Value row, Value column, int64_t rows, int64_t columns,
                  int64_t count) {
@@ -232,7 +248,7 @@ private:
     forEachSum([&](int64_t r, int64_t c, Value sumRow, Value sumColumn) {
       loadTile(r * columns + c, ofAcc, sumRow, sumColumn);
     });
-    forEach(0, count, kWords, [&](Value k) {
+    forEachWord(count, [&](Value k) {
       Value step = times(packedA ? k : add(word, k), steps);
       for (int64_t r = 0; r < rows; ++r)
         loadTile(firstA + r, ofA, times(add(row, r), kRows), step);
@@ -250,7 +266,8 @@ private:
   }
 
   const AMXInstruction &instruction;
-  const PackedPanels *panels; ///< of b; null: it is packed here
+  const PackedPanels *panels; ///< of b; null: it was not packed ahead
+  const ColumnPanels *kept;   ///< of b; null: it is not kept
   Value columnsOfB;           ///< a buffer whose rows they are; null: rows of b are packed
   int64_t steps;              ///< elements of a word
   int64_t M;
@@ -285,12 +302,18 @@ const AMXInstruction *findAMXInstruction(strips::DotOp dot, const HostMachine &m
 }
 
 int64_t getAMXDepth(const AMXInstruction &instruction, const HostMachine &machine) {
-  return getPanelWords(machine, /*columns=*/2) * instruction.steps;
+  return getPanelWords(machine, kPanelTiles) * instruction.steps;
+}
+
+PanelForm getAMXPanels(const AMXInstruction &instruction, const HostMachine &machine) {
+  // Packing takes a larger part of a dot's time than it does with vectors.
+  return {kPanelTiles * kWords, instruction.steps, getAMXDepth(instruction, machine),
+          /*minPrograms=*/4};
 }
 
 int64_t emitAMXDot(strips::DotOp dot, const AMXInstruction &instruction, const HostMachine &machine,
-                   const PackedPanels *panels, Value columnsOfB, int64_t scratchOffset) {
-  return AMXDotEmitter(dot, instruction, machine, panels, columnsOfB).emit(scratchOffset);
+                   ReadyWords ready, Value columnsOfB, int64_t scratchOffset) {
+  return AMXDotEmitter(dot, instruction, machine, ready, columnsOfB).emit(scratchOffset);
 }
 
 } // namespace tessera

@@ -5,6 +5,7 @@
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_AMXDOT_H
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_AMXDOT_H
 
+#include "KeptOperands.h"
 #include "PackedWeights.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
 #include "tessera/Machine/HostMachine.h"
@@ -21,12 +22,21 @@ const AMXInstruction *findAMXInstruction(strips::DotOp dot, const HostMachine &m
 /// Elements of k that are packed at a time. A longer dot loads and stores its sums again.
 int64_t getAMXDepth(const AMXInstruction &instruction, const HostMachine &machine);
 
+/// How operands of such a dot are kept.
+PanelForm getAMXPanels(const AMXInstruction &instruction, const HostMachine &machine);
+
+/// Where words of b are that need no packing. None: they are packed for the dot.
+struct ReadyWords {
+  const PackedPanels *ahead = nullptr; ///< packed ahead, in the user's memory
+  const ColumnPanels *kept = nullptr;  ///< kept by the thread
+};
+
 /// Writes the loops of a dot in place of it, and marks its function as one that needs the registers
 /// configured. Packed operands go to the scratch arena from `scratchOffset` on; returns how many
-/// bytes of it they take. `panels`: of a packed b; null: it is packed here, from `columnsOfB`, a
-/// buffer whose rows are the columns of b, if that is not null.
+/// bytes of it they take. If b is packed here, that is from `columnsOfB`, a buffer whose rows are
+/// the columns of b, if that is not null.
 int64_t emitAMXDot(strips::DotOp dot, const AMXInstruction &instruction, const HostMachine &machine,
-                   const PackedPanels *panels, mlir::Value columnsOfB, int64_t scratchOffset);
+                   ReadyWords ready, mlir::Value columnsOfB, int64_t scratchOffset);
 
 } // namespace tessera
 

@@ -16,6 +16,16 @@
 
 namespace tessera {
 
+/// Rows of b with the elements of each column beside each other, in the order of the rows, of
+/// which there is a power of two.
+inline mlir::Value interleaveRows(mlir::OpBuilder &b, mlir::Location loc,
+                                  llvm::SmallVector<mlir::Value> rows) {
+  for (size_t half = rows.size() / 2; half != 0; half /= 2)
+    for (size_t i = 0; i < half; ++i)
+      rows[i] = mlir::vector::InterleaveOp::create(b, loc, rows[i], rows[i + half]);
+  return rows.front();
+}
+
 /// A base of emitters that put loops in place of a dot.
 class DotLoops {
 protected:
@@ -60,13 +70,8 @@ protected:
       body(index(whole), end - whole);
   }
 
-  /// Rows of b with the elements of each column beside each other, in the order of the rows, of
-  /// which there is a power of two.
   mlir::Value interleave(llvm::SmallVector<mlir::Value> rows) {
-    for (size_t half = rows.size() / 2; half != 0; half /= 2)
-      for (size_t i = 0; i < half; ++i)
-        rows[i] = mlir::vector::InterleaveOp::create(b, loc, rows[i], rows[i + half]);
-    return rows.front();
+    return interleaveRows(b, loc, std::move(rows));
   }
 
   /// The same in vectors of the rows' length. Each round is two permutations for two vectors, whose

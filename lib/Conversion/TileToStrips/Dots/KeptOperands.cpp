@@ -2,6 +2,7 @@
 
 #include "KeptOperands.h"
 
+#include "DotLoops.h"
 #include "DotOperands.h"
 #include "KeptState.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -23,11 +24,6 @@ namespace {
 constexpr int64_t kKeptBytes = 12 << 20;
 /// The most scratch of a function that still keeps operands of one more dot.
 constexpr int64_t kMaxScratchBytes = 64 << 20;
-/// Steps of k in a block. The sums of a dot are loaded and stored once a block.
-constexpr int64_t kMaxBlockSteps = 256;
-/// Calls of fewer programs find too little. They come with many threads, whose cores may share
-/// caches.
-constexpr int64_t kMinPrograms = 9;
 /// A smaller tile is packed faster than it is found.
 constexpr int64_t kMinTileElements = 2048;
 
@@ -40,6 +36,7 @@ struct KeptOperand {
 
   // In the scratch arena.
   Value memory, state;
+  Value typed;        ///< the memory as elements of the operand
   int64_t blocks = 0; ///< that are kept; one more is not
   int64_t blockElements = 0;
   int64_t rowElements = 0; ///< between rows of a; 0: panels of columns
@@ -80,8 +77,8 @@ void splitFillers(strips::DotOp dot) {
 
 class Keeper {
 public:
-  Keeper(LoopDot found, const HostMachine &machine, int64_t columns)
-      : dot(found.dot), loop(found.loop), machine(machine), columns(columns), b(found.loop),
+  Keeper(LoopDot found, const HostMachine &machine, PanelForm form)
+      : dot(found.dot), loop(found.loop), machine(machine), form(form), b(found.loop),
         loc(found.dot.getLoc()) {}
 
   std::optional<KeptDot> keep(int64_t offset);
@@ -120,7 +117,7 @@ private:
   void reserve(KeptOperand &operand, int64_t &offset);
   Value buildTrips();
   void beginLoop(KeptOperand &operand);
-  strips::DotOp addPlainLoop();
+  LoopDot addPlainLoop();
   Value findPanel(KeptOperand &operand, ValueRange key);
   Value isInPanel(const KeptOperand &operand, Value iteration);
   Value getBlock(const KeptOperand &operand, Value iteration);
@@ -129,12 +126,15 @@ private:
   Value getPart(const KeptOperand &operand, Value block, Value part, int64_t count);
   void emitFill(KeptOperand &operand, Value iteration, Value part);
   void packColumns(const KeptOperand &operand, Value block, Value part);
+  /// Rows of a panel that an iteration fills.
+  int64_t getUnit() const { return K / std::max<int64_t>(1, form.steps); }
+  bool fits(Type a, Type ofB, Type sum) const;
   Value isLastIteration();
 
   strips::DotOp dot;
   scf::ForOp loop;
   const HostMachine &machine;
-  int64_t columns;
+  PanelForm form;
   IRRewriter b;
   Location loc;
   AccessAnalysis access;
@@ -151,9 +151,13 @@ void Keeper::reserve(KeptOperand &operand, int64_t &offset) {
   int64_t lineElements = HostMachine::kLineBytes / elementBytes;
   // A line more, so that rows do not meet in the cache.
   operand.rowElements = isA ? llvm::alignTo(count * K, lineElements) + lineElements : 0;
+  bool hasWords = !isA && form.steps != 0;
+  Type kept = hasWords ? b.getI32Type() : element;
+  int64_t keptBytes = kept.getIntOrFloatBitWidth() / 8;
   operand.blockElements =
-      isA ? M * operand.rowElements : llvm::alignTo(count * K * N, lineElements);
-  operand.blocks = operand.isKept ? kKeptBytes / (operand.blockElements * elementBytes) : 0;
+      isA ? M * operand.rowElements
+          : llvm::alignTo(count * getUnit() * N, HostMachine::kLineBytes / keptBytes);
+  operand.blocks = operand.isKept ? kKeptBytes / (operand.blockElements * keptBytes) : 0;
   auto take = [&](ArrayRef<int64_t> shape, Type type) -> Value {
     auto memory = MemRefType::get(shape, type);
     Value result = strips::ScratchOp::create(b, loc, memory, uint64_t(offset));
@@ -166,7 +170,13 @@ void Keeper::reserve(KeptOperand &operand, int64_t &offset) {
   if (isA)
     operand.memory = take({blocks * M, operand.rowElements}, element);
   else
-    operand.memory = take(blocks * operand.blockElements, element);
+    operand.memory = take(blocks * operand.blockElements, kept);
+  operand.typed = operand.memory;
+  if (hasWords) {
+    auto type = MemRefType::get({blocks * operand.blockElements * form.steps}, element);
+    auto scratch = operand.memory.getDefiningOp<strips::ScratchOp>();
+    operand.typed = strips::ScratchOp::create(b, loc, type, scratch.getOffset());
+  }
   if (operand.isKept)
     operand.state = take(followerWord(operand) + 1 + operand.blocks, b.getI64Type());
 }
@@ -201,14 +211,14 @@ void Keeper::beginLoop(KeptOperand &operand) {
   operand.isOn = both(hasPanels, stateOf(operand).isUseful());
 }
 
-/// A copy of the loop for calls that keep nothing. Returns its dot.
-strips::DotOp Keeper::addPlainLoop() {
+/// A copy of the loop for calls that keep nothing.
+LoopDot Keeper::addPlainLoop() {
   Value keeps;
   for (const KeptOperand &operand : operands) {
     if (!operand.isKept)
       continue;
-    Value isWorthwhile =
-        both(isLess(word(kMinPrograms - 1), load(operand, kPrograms)), stateOf(operand).isUseful());
+    Value isWorthwhile = both(isLess(word(form.minPrograms - 1), load(operand, kPrograms)),
+                              stateOf(operand).isUseful());
     keeps = keeps ? arith::OrIOp::create(b, loc, keeps, isWorthwhile).getResult() : isWorthwhile;
   }
   auto versions = scf::IfOp::create(b, loc, loop.getResultTypes(), keeps, /*withElseRegion=*/true);
@@ -223,8 +233,8 @@ strips::DotOp Keeper::addPlainLoop() {
     scf::YieldOp::create(kept, loc, loop.getResults());
   }
   b.setInsertionPoint(loop);
-  strips::DotOp result;
-  copy->walk([&](strips::DotOp found) { result = found; });
+  LoopDot result{{}, copy};
+  copy->walk([&](strips::DotOp found) { result.dot = found; });
   return result;
 }
 
@@ -304,12 +314,12 @@ Value Keeper::getPart(const KeptOperand &operand, Value block, Value part, int64
   start = plus(start, arith::MulIOp::create(b, loc, part, index(isA ? K : K * N)));
   auto layout = StridedLayoutAttr::get(b.getContext(), ShapedType::kDynamic, {stride, 1});
   auto type = MemRefType::get({rows, width},
-                              cast<MemRefType>(operand.memory.getType()).getElementType(), layout);
+                              cast<MemRefType>(operand.typed.getType()).getElementType(), layout);
   auto attributes = [&](ArrayRef<int64_t> values) {
     return llvm::map_to_vector(
         values, [&](int64_t value) -> OpFoldResult { return b.getIndexAttr(value); });
   };
-  return memref::ReinterpretCastOp::create(b, loc, type, operand.memory, OpFoldResult(start),
+  return memref::ReinterpretCastOp::create(b, loc, type, operand.typed, OpFoldResult(start),
                                            attributes({rows, width}), attributes({stride, 1}));
 }
 
@@ -372,32 +382,48 @@ void Keeper::emitFill(KeptOperand &operand, Value iteration, Value part) {
   packColumns(operand, block, part);
 }
 
-/// Copies the buffer of b to its place in the panels of a block.
+/// Copies the buffer of b to its place in the panels of a block, as elements or words.
 void Keeper::packColumns(const KeptOperand &operand, Value block, Value part) {
   Value first = arith::MulIOp::create(b, loc, block, index(operand.blockElements));
-  Value firstRow = arith::MulIOp::create(b, loc, part, index(K));
-  ColumnPanels panels{operand.memory, first, index(K), count * K, K, {}, {}};
-  Type element = cast<MemRefType>(operand.memory.getType()).getElementType();
-  int64_t lanes = HostMachine::kLineBytes / (element.getIntOrFloatBitWidth() / 8);
+  int64_t unit = getUnit();
+  Value firstRow = arith::MulIOp::create(b, loc, part, index(unit));
+  ColumnPanels panels{operand.memory, first, index(unit), count * unit, unit, {}, {}};
+  Type kept = cast<MemRefType>(operand.memory.getType()).getElementType();
+  Type element = cast<MemRefType>(operand.buffer.getType()).getElementType();
+  int64_t lanes = HostMachine::kLineBytes / (kept.getIntOrFloatBitWidth() / 8);
+  auto load = [&](Value row, Value column, int64_t width) -> Value {
+    return vector::LoadOp::create(b, loc, VectorType::get(width, element), operand.buffer,
+                                  ValueRange{row, column});
+  };
+  auto loadWords = [&](Value word, Value column, int64_t width) -> Value {
+    SmallVector<Value> rows;
+    auto bits = VectorType::get(width, b.getIntegerType(element.getIntOrFloatBitWidth()));
+    Value row = arith::MulIOp::create(b, loc, word, index(form.steps));
+    for (int64_t step = 0; step < form.steps; ++step)
+      rows.push_back(
+          vector::BitCastOp::create(b, loc, bits, load(plus(row, index(step)), column, width)));
+    auto words = VectorType::get(width, kept);
+    return vector::BitCastOp::create(b, loc, words, interleaveRows(b, loc, std::move(rows)));
+  };
   auto copyPanel = [&](Value column, int64_t width) {
     OpBuilder::InsertionGuard guard(b);
     Value panel = panels.getPanel(b, loc, column, width);
-    auto rows = scf::ForOp::create(b, loc, index(0), index(K), index(1));
+    auto rows = scf::ForOp::create(b, loc, index(0), index(unit), index(1));
     b.setInsertionPointToStart(rows.getBody());
     Value row = rows.getInductionVar(), target = plus(firstRow, row);
     for (int64_t at = 0; at < width; at += lanes) {
-      auto type = VectorType::get(std::min(lanes, width - at), element);
-      Value loaded = vector::LoadOp::create(b, loc, type, operand.buffer,
-                                            ValueRange{row, plus(column, index(at))});
+      Value from = plus(column, index(at));
+      int64_t length = std::min(lanes, width - at);
+      Value loaded = form.steps == 0 ? load(row, from, length) : loadWords(row, from, length);
       vector::StoreOp::create(b, loc, loaded, panel, ValueRange{target, index(at)});
     }
   };
-  int64_t whole = N / columns * columns;
+  int64_t whole = N / form.columns * form.columns;
   if (whole != 0) {
-    auto all = scf::ForOp::create(b, loc, index(0), index(whole), index(columns));
+    auto all = scf::ForOp::create(b, loc, index(0), index(whole), index(form.columns));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(all.getBody());
-    copyPanel(all.getInductionVar(), columns);
+    copyPanel(all.getInductionVar(), form.columns);
   }
   if (whole != N)
     copyPanel(index(whole), N - whole);
@@ -409,21 +435,28 @@ Value Keeper::isLastIteration() {
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ule, left, loop.getStep());
 }
 
+/// True if the form is for operands and sums of these types.
+bool Keeper::fits(Type a, Type ofB, Type sum) const {
+  if (a != ofB)
+    return false;
+  // Floats of 8 bits would have to be converted to words.
+  if (form.steps != 0)
+    return a.getIntOrFloatBitWidth() * form.steps == 32;
+  int64_t lanes = machine.vectorBits / a.getIntOrFloatBitWidth();
+  return (a.isF32() || a.isF64()) && a == sum && N % lanes == 0;
+}
+
 std::optional<KeptDot> Keeper::keep(int64_t offset) {
   auto func = loop->getParentOfType<tile::FuncOp>();
   auto aType = cast<MemRefType>(dot.getA().getType()),
        bType = cast<MemRefType>(dot.getB().getType());
   Type element = aType.getElementType();
-  if (!func || !func.isKernel() || !(element.isF32() || element.isF64()) ||
-      bType.getElementType() != element ||
-      cast<MemRefType>(dot.getAcc().getType()).getElementType() != element)
-    return std::nullopt;
   M = aType.getDimSize(0);
   K = aType.getDimSize(1);
   N = bType.getDimSize(1);
-  int64_t lanes = machine.vectorBits / element.getIntOrFloatBitWidth();
-  if (M * K < kMinTileElements || K * N < kMinTileElements || N % lanes != 0 ||
-      offset > kMaxScratchBytes)
+  Type sum = cast<MemRefType>(dot.getAcc().getType()).getElementType();
+  if (!func || !func.isKernel() || !fits(element, bType.getElementType(), sum) ||
+      M * K < kMinTileElements || K * N < kMinTileElements || offset > kMaxScratchBytes)
     return std::nullopt;
   auto stores = findStores(func);
   if (!stores)
@@ -449,7 +482,7 @@ std::optional<KeptDot> Keeper::keep(int64_t offset) {
   int64_t begin = offset;
   // A block of each operand fits into the second-level cache.
   int64_t bytes = (M + N) * K * element.getIntOrFloatBitWidth() / 8;
-  count = std::min(kMaxBlockSteps / K, machine.l2.bytes / bytes);
+  count = std::min(form.depth / K, machine.l2.bytes / bytes);
   count = llvm::bit_floor(uint64_t(std::max<int64_t>(1, count)));
   for (KeptOperand &operand : operands) {
     reserve(operand, offset);
@@ -460,7 +493,7 @@ std::optional<KeptDot> Keeper::keep(int64_t offset) {
     }
   }
   b.setInsertionPoint(loop);
-  strips::DotOp plain = addPlainLoop();
+  LoopDot plain = addPlainLoop();
   trips = buildTrips();
   for (KeptOperand &operand : operands)
     beginLoop(operand);
@@ -485,19 +518,21 @@ std::optional<KeptDot> Keeper::keep(int64_t offset) {
   }
 
   b.setInsertionPoint(dot);
-  Value next = plus(iteration, word(1)), steps = index(K), zero = index(0);
+  Value next = plus(iteration, word(1)), steps = index(getUnit()), zero = index(0);
   scf::IfOp whenFull;
   if (count > 1) {
     Value isFull = isEqual(toIndex(word(count - 1)), part);
     whenFull = scf::IfOp::create(b, loc, arith::OrIOp::create(b, loc, isFull, isLastIteration()),
                                  /*withElseRegion=*/false);
     b.setInsertionPointToStart(whenFull.thenBlock());
-    steps = arith::MulIOp::create(b, loc, plus(part, index(1)), index(K));
+    steps = arith::MulIOp::create(b, loc, plus(part, index(1)), index(getUnit()));
   }
   Value blockA = getBlock(operands[0], iteration), blockB = getBlock(operands[1], iteration);
   Value first = arith::MulIOp::create(b, loc, blockB, index(operands[1].blockElements));
   Value nextA = getNextBlock(operands[0], blockA), nextB = getNextBlock(operands[1], blockB);
-  KeptDot result{{}, plain, {operands[1].memory, first, steps, count * K, K, nextA, nextB}, 0};
+  int64_t unit = getUnit();
+  KeptDot result{
+      {}, plain, {operands[1].memory, first, steps, count * unit, unit, nextA, nextB}, 0};
   Value a = getPart(operands[0], blockA, zero, count);
   Value ofB = getPart(operands[1], blockB, zero, count);
   result.dot = cast<strips::DotOp>(b.clone(*dot));
@@ -528,9 +563,15 @@ Value ColumnPanels::getPanel(OpBuilder &b, Location loc, Value column, int64_t w
                                            strides);
 }
 
-std::optional<KeptDot> keepOperands(LoopDot found, const HostMachine &machine, int64_t columns,
+PanelForm getElementPanels(int64_t columns) {
+  // Sums of a dot are loaded and stored once a block. Calls of few programs find too little, and
+  // come with many threads, whose cores may share caches.
+  return {columns, /*steps=*/0, /*depth=*/256, /*minPrograms=*/9};
+}
+
+std::optional<KeptDot> keepOperands(LoopDot found, const HostMachine &machine, PanelForm form,
                                     int64_t scratchOffset) {
-  return Keeper(found, machine, columns).keep(scratchOffset);
+  return Keeper(found, machine, form).keep(scratchOffset);
 }
 
 } // namespace tessera

@@ -21,10 +21,10 @@
 // the loop as it was. If one operand is not kept, it uses the last block of its memory.
 //
 // While a block is multiplied, the loop over k fetches what is read next into the second-level
-// cache: the next panel of b, and the next block of a. Panels of a large k come from the third-level
-// cache, whose latency a core does not hide. The hardware's prefetchers begin again in each row of a
-// and each panel of b. Behind the last block of a panel comes the one that followed it before. This
-// is a guess, and a wrong one costs only time.
+// cache: the next panel of b, and the next block of a. Panels of a large k come from the
+// third-level cache, whose latency a core does not hide. The hardware's prefetchers begin again in
+// each row of a and each panel of b. Behind the last block of a panel comes the one that followed
+// it before. This is a guess, and a wrong one costs only time.
 //
 // Each sum has its products in the same order as without all this.
 
@@ -43,7 +43,7 @@ struct ColumnPanels {
   mlir::Value memory; ///< a memref of one dimension
   mlir::Value first;  ///< where the operand begins in it, an index
   mlir::Value steps;  ///< rows that count, a multiple of `unit`; an index
-  int64_t rows;       ///< of a panel
+  int64_t rows;       ///< of a panel: of elements, or of words
   int64_t unit;
   mlir::Value nextA, nextB; ///< addresses of the blocks that the next dot most likely reads; i64
 
@@ -52,17 +52,28 @@ struct ColumnPanels {
                        int64_t width) const;
 };
 
+/// How operands are kept for the instruction of a dot.
+struct PanelForm {
+  int64_t columns;     ///< of a panel of b
+  int64_t steps;       ///< neighbours along k in a word of 32 bits; 0: panels have elements
+  int64_t depth;       ///< the most steps of k in a block
+  int64_t minPrograms; ///< of a call that keeps operands
+};
+
+/// The form for blocks of f32 or f64, whose panels of b have so many columns.
+PanelForm getElementPanels(int64_t columns);
+
 /// The dot of several iterations in place of one, and its scratch memory.
 struct KeptDot {
-  strips::DotOp dot;   ///< of as many steps as its panels have
-  strips::DotOp plain; ///< the old one, in a copy of the loop
+  strips::DotOp dot; ///< of as many steps as its panels have
+  LoopDot plain;     ///< the old one, in a copy of the loop
   ColumnPanels panels;
   int64_t scratchBytes;
 };
 
-/// Keeps the operands of a dot of f32 or f64 in the scratch arena from `scratchOffset` on. The
-/// panels of b have `columns` columns. None: there is nothing to keep, or it may not be kept.
-std::optional<KeptDot> keepOperands(LoopDot found, const HostMachine &machine, int64_t columns,
+/// Keeps the operands of a dot in the scratch arena from `scratchOffset` on. None: there is nothing
+/// to keep, or it may not be kept.
+std::optional<KeptDot> keepOperands(LoopDot found, const HostMachine &machine, PanelForm form,
                                     int64_t scratchOffset);
 
 } // namespace tessera

@@ -394,13 +394,21 @@ int64_t chooseIterations(strips::DotOp dot, const HostMachine &machine, bool det
   return llvm::bit_floor(uint64_t(std::max<int64_t>(1, most)));
 }
 
-/// The columns of the panels that operands of a dot are kept in.
-int64_t getPanelColumns(strips::DotOp dot, const HostMachine &machine) {
+/// The form in which operands of a dot are kept; none if there is no form for it.
+std::optional<PanelForm> getPanelForm(strips::DotOp dot, const HostMachine &machine,
+                                      bool deterministic) {
+  if (const AMXInstruction *instruction = findAMXInstruction(dot, machine, deterministic)) {
+    // Rows that are columns of b have words already. Not an index map: that is what
+    // writeUntransposed takes.
+    strips::WriteOp write = findWriteOfB(dot);
+    bool isTransposed = !write || write.getValue().getDefiningOp<tile::TransOp>();
+    return isTransposed ? std::nullopt : std::optional(getAMXPanels(*instruction, machine));
+  }
   auto a = cast<MemRefType>(dot.getA().getType()), b = cast<MemRefType>(dot.getB().getType());
   int64_t bytes = b.getElementTypeBitWidth() / 8, lanes = machine.vectorBits / 8 / bytes;
   int64_t vectors = std::max<int64_t>(1, b.getDimSize(1) / lanes);
   BlockShape block = chooseStreamedBlock(machine, a.getDimSize(0), vectors, bytes);
-  return std::min(b.getDimSize(1), block.vectors * lanes);
+  return getElementPanels(std::min(b.getDimSize(1), block.vectors * lanes));
 }
 
 struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
@@ -439,23 +447,28 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
       std::optional<LoopDot> found = packedDots.contains(dot) ? std::nullopt : findLoopDot(dot);
       if (!found)
         continue;
-      auto &[begin, size] = getScratch(dot);
-      if (std::optional<KeptDot> kept =
-              keepOperands(*found, *machine, getPanelColumns(dot, *machine), begin)) {
-        begin += kept->scratchBytes;
-        keptPanels[kept->dot] = kept->panels;
-        dot = kept->dot;
-        singles.insert(kept->plain);
+      int64_t &begin = getScratch(dot).begin;
+      auto merge = [&](LoopDot found) {
+        int64_t count = chooseIterations(found.dot, *machine, deterministic);
+        if (count < 2)
+          return found.dot;
+        MergedDots merged = mergeDots(found, count, begin);
+        begin += merged.scratchBytes;
+        if (merged.single)
+          singles.insert(merged.single);
+        return merged.merged;
+      };
+      std::optional<PanelForm> form = getPanelForm(dot, *machine, deterministic);
+      std::optional<KeptDot> kept =
+          form ? keepOperands(*found, *machine, *form, begin) : std::nullopt;
+      if (!kept) {
+        dot = merge(*found);
         continue;
       }
-      int64_t count = chooseIterations(dot, *machine, deterministic);
-      if (count < 2)
-        continue;
-      MergedDots merged = mergeDots(*found, count, begin);
-      begin += merged.scratchBytes;
-      dot = merged.merged;
-      if (merged.single)
-        singles.insert(merged.single);
+      begin += kept->scratchBytes;
+      keptPanels[kept->dot] = kept->panels;
+      dot = kept->dot;
+      singles.insert(merge(kept->plain));
     }
     for (Operation *single : singles)
       dots.push_back(cast<strips::DotOp>(single));
@@ -477,7 +490,11 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
       auto &[begin, size] = getScratch(dot);
       auto found = allPanels.find(dot);
       const PackedPanels *panels = found == allPanels.end() ? nullptr : &found->second;
-      StringRef operands = panels ? "; b was packed ahead, and is read in place" : "";
+      auto keptFound = keptPanels.find(dot);
+      const ColumnPanels *kept = keptFound == keptPanels.end() ? nullptr : &keptFound->second;
+      StringRef operands = panels ? "; b was packed ahead, and is read in place"
+                           : kept ? "; operands are packed, and kept for the next programs"
+                                  : "";
       if (const AMXInstruction *instruction =
               findAMXInstruction(dot, *machine, deterministic, panels);
           instruction && !(panels && panels->isDecoded())) {
@@ -490,8 +507,9 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
         // Floats of 8 bits are converted row by row.
         unsigned bits = cast<MemRefType>(dot.getB().getType()).getElementTypeBitWidth();
         bool isPlain = bits * instruction->steps == AMXInstruction::kWordBytes * 8;
-        Value columnsOfB = isPlain && !panels ? writeUntransposed(dot) : Value();
-        size = std::max(size, emitAMXDot(dot, *instruction, *machine, panels, columnsOfB, begin));
+        Value columnsOfB = isPlain && !panels && !kept ? writeUntransposed(dot) : Value();
+        size = std::max(size,
+                        emitAMXDot(dot, *instruction, *machine, {panels, kept}, columnsOfB, begin));
         continue;
       }
       if (const MatrixInstruction *instruction = findMatrixInstruction(dot, *machine)) {
@@ -512,9 +530,7 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
         size = std::max(size, emitGroupedDot(dot, *instruction, *machine, panels, begin));
         continue;
       }
-      auto kept = keptPanels.find(dot);
-      DotEmitter emitter(dot, *machine, !deterministic,
-                         kept == keptPanels.end() ? nullptr : &kept->second);
+      DotEmitter emitter(dot, *machine, !deterministic, kept);
       if (remarks)
         emitter.remark();
       size = std::max(size, emitter.emit(begin));

@@ -135,8 +135,10 @@ MergedDots Merger::merge(int64_t offset) {
   b.setInsertionPointToStart(loop.getBody());
   Value partA = getPart(wideA, dot.getA(), slot), partB = getPart(wideB, dot.getB(), slot);
   for (auto [buffer, part] : {std::pair(dot.getA(), partA), std::pair(dot.getB(), partB)})
-    buffer.replaceUsesWithIf(part,
-                             [](OpOperand &use) { return isa<strips::WriteOp>(use.getOwner()); });
+    buffer.replaceUsesWithIf(part, [&](OpOperand &use) {
+      // Another version of the loop may write the same buffer.
+      return isa<strips::WriteOp>(use.getOwner()) && loop->isProperAncestor(use.getOwner());
+    });
 
   b.setInsertionPoint(dot);
   Value next = arith::AddIOp::create(b, loc, slot, index(1));
