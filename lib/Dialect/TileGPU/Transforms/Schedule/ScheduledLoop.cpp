@@ -434,6 +434,43 @@ SmallVector<Value> ScheduledLoop::emitGuarded(OpBuilder &builder) {
   return emitPrologue(builder, {loop.getLowerBound()});
 }
 
+/// Moves what waits for loads before the loop behind the first copies, which begin meanwhile. A
+/// short program would wait twice for memory otherwise.
+void ScheduledLoop::putOffUsersOfLoads(OpBuilder &builder) {
+  Block *block = loop->getBlock();
+  llvm::SmallSetVector<Operation *, 8> waiting;
+  for (Operation *op = &block->front(); op != loop; op = op->getNextNode()) {
+    auto buffer = dyn_cast<LocalAllocOp>(op);
+    bool canMove = buffer ? buffer.getSource() != Value() : isPure(op) && op->getNumRegions() == 0;
+    bool waits = llvm::any_of(op->getOperands(), [&](Value operand) {
+      Operation *made = operand.getDefiningOp();
+      return made && made->getBlock() == block &&
+             (isa<tile::LoadOp>(made) || waiting.contains(made));
+    });
+    if (canMove && waits)
+      waiting.insert(op);
+  }
+  SmallVector<Operation *> moved;
+  for (Operation *op : llvm::reverse(waiting)) {
+    bool isNeededBefore = llvm::any_of(op->getUsers(), [&](Operation *user) {
+      Operation *around = block->findAncestorOpInBlock(*user);
+      return around->isBeforeInBlock(loop) && !waiting.contains(around);
+    });
+    if (isNeededBefore)
+      waiting.remove(op);
+    else
+      moved.push_back(op);
+  }
+  bool hasStored = false;
+  for (Operation *op : llvm::reverse(moved)) {
+    op->moveBefore(loop);
+    hasStored |= isa<LocalAllocOp>(op);
+  }
+  // Without it, warps would meet in each iteration.
+  if (hasStored && !byTMA.getChannels().empty())
+    BarrierOp::create(builder, getLoc());
+}
+
 void ScheduledLoop::expand() {
   Location loc = getLoc();
   OpBuilder builder(loop);
@@ -450,9 +487,13 @@ void ScheduledLoop::expand() {
   async.allocate(builder);
   bool isGuarded =
       dots.areAcrossIterations() || schedule.getFirstStage() < 0 || schedule.getLastStage() > 0;
+  Operation *before = loop->getPrevNode();
   byTMA.emitFirstCopies(builder);
+  bool hasCopied = loop->getPrevNode() != before;
   Value runs = isGuarded || !async.isEmpty() ? counter.emitRuns(builder) : Value();
   async.emitFirstCopies(builder, runs);
+  if (hasCopied || !async.isEmpty())
+    putOffUsersOfLoads(builder);
   SmallVector<Value> results;
   if (!isGuarded) {
     results = emitGuarded(builder);

@@ -50,6 +50,7 @@ private:
   mlir::Location getLoc() const { return mlir::scf::ForOp(loop).getLoc(); }
 
   // The phases.
+  void putOffUsersOfLoads(mlir::OpBuilder &builder);
   mlir::SmallVector<mlir::Value> emitGuarded(mlir::OpBuilder &builder);
   void emitEarly(mlir::OpBuilder &builder, int last);
   mlir::SmallVector<mlir::Value> emitPrologue(mlir::OpBuilder &builder,
