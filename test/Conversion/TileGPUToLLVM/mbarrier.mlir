@@ -8,14 +8,20 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target
 // CHECK-LABEL: llvm.func @barriers
 tile.func @barriers(%slot: i32, %parity: i32) {
   %full = tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32} : () -> !barriers
-  // One thread makes them ready, every slot.
+  // One thread makes them ready, every slot, in one branch for those next to each other.
   // CHECK: %[[T:.+]] = nvvm.read.ptx.sreg.tid.x
   // CHECK: %[[FIRST:.+]] = llvm.icmp "eq" %[[T]],
+  // CHECK: scf.if %[[FIRST]]
   // CHECK: %[[COUNT:.+]] = llvm.mlir.constant(1 : i32)
-  // CHECK: llvm.inline_asm has_side_effects {{.*}}"@$2 mbarrier.init.shared::cta.b64 [$0], $1;", "l,r,b" %[[BASE:.+]], %[[COUNT]], %[[FIRST]]
+  // CHECK: llvm.inline_asm has_side_effects {{.*}}"mbarrier.init.shared::cta.b64 [$0], $1;", "l,r" %[[BASE:.+]], %[[COUNT]]
   // CHECK: %[[NEXT:.+]] = llvm.getelementptr %[[BASE]][128]
-  // CHECK: "@$2 mbarrier.init.shared::cta.b64 [$0], $1;", "l,r,b" %[[NEXT]], %[[COUNT]], %[[FIRST]]
+  // CHECK: "mbarrier.init.shared::cta.b64 [$0], $1;", "l,r" %[[NEXT]], %[[COUNT]]
+  // CHECK-NOT: scf.if
+  // CHECK: "mbarrier.init.shared::cta.b64 [$0], $1;", "l,r" %{{.+}}
+  // CHECK: }
   tilegpu.mbarrier_init %full {arrivals = 1 : i32} : !barriers
+  %other = tilegpu.local_alloc {tilegpu.shared_offset = 256 : i32} : () -> !barrier
+  tilegpu.mbarrier_init %other {arrivals = 4 : i32} : !barrier
   tilegpu.warp_specialize default {
     // CHECK: scf.if
     %b = tilegpu.memdesc_index %full[%slot] : !barriers

@@ -647,8 +647,6 @@ tile.func @feeds_itself(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !
   %c0 = arith.constant 0 : i32
   %c64 = arith.constant 64 : i32
   %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
-  %h = arith.constant dense<0.0> : tensor<64x64xf16, #u>
-  %a = tilegpu.local_alloc %h : (tensor<64x64xf16, #u>) -> !tilegpu.memdesc<64x64xf16, #s>
   %range = tile.range 0 to 64 : tensor<64xi32, #u>
   %row1 = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
   %ld = arith.constant dense<64> : tensor<64x1xi32, #u>
@@ -657,8 +655,15 @@ tile.func @feeds_itself(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !
   %col1 = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
   %col2 = tile.broadcast %col1 : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
   %i2 = arith.addi %ofrow2, %col2 : tensor<64x64xi32, #u>
+  // What waits for a load in front of the loop is done behind the first copies.
+  %hs = tile.splat %q : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %hp = tile.addptr %hs, %i2 : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %h = tile.load %hp : tensor<64x64x!tile.ptr<f16>, #u>
+  %h2 = arith.addf %h, %h : tensor<64x64xf16, #u>
+  %a = tilegpu.local_alloc %h2 : (tensor<64x64xf16, #u>) -> !tilegpu.memdesc<64x64xf16, #s>
   // CHECK-DAG: %[[C0:.+]] = arith.constant 0 : i32
   // CHECK-DAG: %[[C64:.+]] = arith.constant 64 : i32
+  // CHECK: %[[H:.+]] = tile.load
   // CHECK: %[[KS:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #{{.+}}, slots = 2>
   // CHECK: %[[KFULL:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<1xi64, #{{.+}}, slots = 2>
   // CHECK: tilegpu.mbarrier_init %[[KFULL]] {arrivals = 1 : i32}
@@ -676,6 +681,9 @@ tile.func @feeds_itself(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !
   // CHECK:   scf.if
   // CHECK:     tilegpu.tma_load %[[KMAP]]
   // CHECK-NOT:   tma_load
+  // CHECK: %[[H2:.+]] = arith.addf %[[H]], %[[H]]
+  // CHECK-NEXT: tilegpu.local_alloc %[[H2]]
+  // CHECK-NEXT: tilegpu.barrier
   // CHECK: scf.for %[[I:.+]] = %[[C0]] to %[[N]] step %[[C64]] iter_args(%[[SUM:.+]] = %{{.+}}, %[[SLOT:.+]] = %{{.+}}, %[[PHASE:.+]] = %{{.+}})
   // expected-remark @below {{loop copies without a producer warp in 2 stages, not 3: one more would reduce the programs on an SM}}
   // expected-remark @below {{loop copies without a producer warp: its arithmetic takes longer than its dots, 320 cycles and 256}}

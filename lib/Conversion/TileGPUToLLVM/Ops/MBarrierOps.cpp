@@ -18,11 +18,12 @@ struct MBarrierInitPattern : TilePattern<tilegpu::MBarrierInitOp> {
                                 ConversionPatternRewriter &rewriter) const override {
     ThreadBuilder thread = this->getThread(rewriter, op.getLoc());
     tilegpu::MemDescType type = op.getBarrier().getType();
-    Value isFirst = thread.equal(emitThreadId(thread), 0), arrivals = thread.i32(op.getArrivals());
+    // expandWarpSpecialize has put it into a branch of one thread.
+    Value arrivals = thread.i32(op.getArrivals());
     for (unsigned slot = 0; slot < std::max(1u, type.getSlots()); ++slot) {
       Value at =
           thread.advance(adaptor.getBarrier(), static_cast<int32_t>(slot * type.getSlotBytes()));
-      getHooks().getTensorMap().emitMBarrierInit(thread, at, arrivals, isFirst);
+      getHooks().getTensorMap().emitMBarrierInit(thread, at, arrivals, /*predicate=*/{});
     }
     rewriter.eraseOp(op);
     return success();

@@ -172,7 +172,36 @@ static void expand(tilegpu::OneThreadOp op, const TargetHooks &hooks) {
   op.erase();
 }
 
+/// Puts mbarriers that are initialised next to each other into one branch of the first thread. Where
+/// each has a predicate, ptxas makes a branch and a fence of each.
+static void gatherInits(ModuleOp module, const TargetHooks &hooks) {
+  SmallVector<SmallVector<tilegpu::MBarrierInitOp>> groups;
+  module.walk([&](Block *block) {
+    bool isNext = false;
+    for (Operation &op : *block) {
+      if (auto init = dyn_cast<tilegpu::MBarrierInitOp>(op)) {
+        if (!isNext)
+          groups.emplace_back();
+        groups.back().push_back(init);
+        isNext = true;
+        continue;
+      }
+      auto buffer = dyn_cast<tilegpu::LocalAllocOp>(op);
+      isNext &= buffer ? !buffer.getSource() : isMemoryEffectFree(&op) && op.getNumRegions() == 0;
+    }
+  });
+  for (ArrayRef<tilegpu::MBarrierInitOp> group : groups) {
+    OpBuilder builder(group.back());
+    ThreadBuilder thread(builder, tilegpu::MBarrierInitOp(group.back()).getLoc(), hooks);
+    auto branch = thread.create<scf::IfOp>(thread.equal(emitThreadId(thread), 0),
+                                           /*withElseRegion=*/false);
+    for (tilegpu::MBarrierInitOp init : group)
+      init->moveBefore(branch.thenBlock()->getTerminator());
+  }
+}
+
 void tessera::expandWarpSpecialize(ModuleOp module, const TargetHooks &hooks) {
+  gatherInits(module, hooks);
   SmallVector<tilegpu::OneThreadOp> alone;
   module.walk([&](tilegpu::OneThreadOp op) { alone.push_back(op); });
   llvm::for_each(alone, [&](tilegpu::OneThreadOp op) { expand(op, hooks); });

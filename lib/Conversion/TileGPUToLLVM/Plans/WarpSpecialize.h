@@ -15,8 +15,9 @@ namespace tessera {
 inline constexpr llvm::StringLiteral kLaunchWarpsAttr =
     tilegpu::TileGPUDialect::LaunchWarpsAttrHelper::getNameStr();
 
-/// Makes branches of all `tilegpu.warp_specialize` and `tilegpu.one_thread`. To be called before
-/// patterns are applied, which then ask `isRunByOneThread`.
+/// Makes branches of all `tilegpu.warp_specialize` and `tilegpu.one_thread`, and puts each
+/// `tilegpu.mbarrier_init` into one of the first thread. To be called before patterns are applied,
+/// which then ask `isRunByOneThread`.
 void expandWarpSpecialize(mlir::ModuleOp module, const TargetHooks &hooks);
 
 /// The number of a thread's warpgroup.
