@@ -106,6 +106,12 @@ Number compute(Op op, int64_t a, int64_t b, unsigned bits) {
     return u > v ? asSigned(u - v, bits) : 0;
   case Op::Abs:
     return asSigned(x < 0 ? -uint64_t(x) : uint64_t(x), bits);
+  case Op::LeadingZeros:
+    return llvm::countl_zero(u) - (64 - int64_t(bits));
+  case Op::TrailingZeros:
+    return std::min<int64_t>(llvm::countr_zero(u), bits);
+  case Op::Ones:
+    return llvm::popcount(u);
   default:
     llvm_unreachable("no operation of two integers");
   }
@@ -553,7 +559,7 @@ public:
 
 static SkeletonValue readValue(Reader &reader, const llvm::json::Array &row, int64_t numValues) {
   SkeletonValue value;
-  value.op = Op(reader.integer(row, 0, 0, int64_t(Op::Abs) + 1));
+  value.op = Op(reader.integer(row, 0, 0, int64_t(Op::Ones) + 1));
   value.bits = reader.integer(row, 1, 1, 65);
   value.number = reader.integer(row, 2, INT64_MIN, INT64_MAX);
   for (unsigned i = 0; i < 3; ++i)

@@ -25,6 +25,8 @@ declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
 declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
 declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32)
 declare float @llvm.nvvm.ex2.approx.ftz.f(float)
+declare i32 @llvm.ctlz.i32(i32, i1)
+declare i32 @llvm.ctpop.i32(i32)
 declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 define ptx_kernel void @k()" +
                      arguments + ") {\n" + body + "}\n";
@@ -147,6 +149,33 @@ TEST(KernelWorkTest, LoadedNumbersAreRarelyEqual) {
   EXPECT_EQ(guess("eq"), 1);
   EXPECT_EQ(guess("ne"), 0);
   EXPECT_EQ(guess("slt"), 0);
+}
+
+TEST(KernelWorkTest, UnknownBodiesRun) {
+  auto guess = [](const std::string &branch, const std::string &body) {
+    return count("%x = load i32, ptr addrspace(1) %p\n%c = icmp sgt i32 %x, 7\nbr i1 %c, " +
+                 branch + "\nbody:\nstore i32 1, ptr addrspace(1) %p\n" + body +
+                 "\nend:\nret void\n")
+        .blocks[0]
+        .guess;
+  };
+  EXPECT_EQ(guess("label %body, label %end", "br label %end"), 0);
+  EXPECT_EQ(guess("label %end, label %body", "br label %end"), 1);
+}
+
+TEST(KernelWorkTest, OrdersByBitsAreKnown) {
+  // 31 - the leading zeros of the number of programs is its logarithm.
+  KernelSkeleton skeleton = count(
+      "%n = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()\n%z = call i32 @llvm.ctlz.i32(i32 %n, "
+      "i1 true)\n%s = sub i32 31, %z\n%b = call i32 @llvm.ctpop.i32(i32 %n)\n%m = add i32 %s, "
+      "%b\nbr label %loop\nloop:\n%i = phi i32 [ 0, %0 ], [ %j, %loop ]\n%j = add i32 %i, 1\n"
+      "%c = icmp slt i32 %j, %m\nbr i1 %c, label %loop, label %end\nend:\nret void\n");
+  LaunchSizes sizes;
+  sizes.grid = {96, 1, 1};
+  sizes.threads = 32;
+  ProgramWork work = skeleton.walk(sizes);
+  EXPECT_TRUE(work.isCertain);
+  EXPECT_NEAR(work.visits[1], 6 + 2, 1e-9);
 }
 
 TEST(KernelWorkTest, BankConflictsAreWavefronts) {

@@ -119,6 +119,9 @@ struct SkeletonValue {
     UMax,
     USubSat,
     Abs,
+    LeadingZeros,
+    TrailingZeros,
+    Ones,
   };
   Op op = Op::Unknown;
   unsigned bits = 32;

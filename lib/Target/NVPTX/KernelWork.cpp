@@ -168,6 +168,12 @@ static Op getOperation(Intrinsic::ID id) {
     return Op::USubSat;
   case Intrinsic::abs:
     return Op::Abs;
+  case Intrinsic::ctlz:
+    return Op::LeadingZeros;
+  case Intrinsic::cttz:
+    return Op::TrailingZeros;
+  case Intrinsic::ctpop:
+    return Op::Ones;
   default:
     return Op::Unknown;
   }
@@ -235,7 +241,8 @@ void SkeletonBuilder::setOperands(const Instruction &op, SkeletonValue &value) {
     Intrinsic::ID id = call->getIntrinsicID();
     if (Op kind = getOperation(id); kind != Op::Unknown) {
       value.op = kind;
-      addOperands(2);
+      for (unsigned i = 0; i < 2; ++i)
+        value.operands[i] = add(call->getArgOperand(std::min(i, call->arg_size() - 1)));
     } else if (id == Intrinsic::nvvm_shfl_sync_idx_i32) {
       // The walk is by the first lane, from which uniform values come.
       value.op = Op::Or;
@@ -410,12 +417,16 @@ void SkeletonBuilder::setGuess(const BasicBlock &block, const LoopInfo &loops) {
     own.guess = comparison->getPredicate() == CmpInst::ICMP_EQ ? 1 : 0;
     return;
   }
-  // The rare case of a comparison of floats has a block of its own, which leads to the other one.
-  bool ofFloats = branch && isa<FCmpInst>(branch->getCondition());
-  const BasicBlock *first = end->getSuccessor(0);
-  if (ofFloats ? !pred_empty(first) && pred_size(first) < pred_size(end->getSuccessor(1))
-               : isa<ReturnInst>(first->front()))
+  // A successor that only this branch leads to is the body of an `if`. The rare case of a
+  // comparison of floats is one. Any other body runs, unless it returns at once.
+  const BasicBlock *first = end->getSuccessor(0), *second = end->getSuccessor(1);
+  bool isFirstBody = first->getSinglePredecessor(), isSecondBody = second->getSinglePredecessor();
+  if (branch && isa<FCmpInst>(branch->getCondition()))
+    own.guess = isFirstBody && !isSecondBody ? 1 : 0;
+  else if (isa<ReturnInst>(first->front()))
     own.guess = 1;
+  else if (branch && !isa<ReturnInst>(second->front()))
+    own.guess = isSecondBody && !isFirstBody ? 1 : 0;
 }
 
 void SkeletonBuilder::build() {
