@@ -58,6 +58,25 @@ TEST(KernelWorkTest, AccessesMoveSectors) {
   EXPECT_EQ(load(0, "float", "1")[Resource::Read], 32);
 }
 
+TEST(KernelWorkTest, LoadsOfABlockShareSectors) {
+  // Pairs of numbers: the second load finds the sectors of the first one, and looks them up again.
+  auto read = [](const std::string &between) {
+    KernelSkeleton skeleton = count("%t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n%o = shl i32 "
+                                    "%t, 3\n%a = getelementptr i8, ptr "
+                                    "addrspace(1) %p, i32 %o\n%b = getelementptr i8, ptr "
+                                    "addrspace(1) %a, i32 4\n%x = load float, "
+                                    "ptr addrspace(1) %a\n" +
+                                    between + "%y = load float, ptr addrspace(1) %b\nret void\n");
+    ResourceUse all;
+    for (const SkeletonBlock &block : skeleton.blocks)
+      all.add(block.work);
+    EXPECT_EQ(all[Resource::Global], 4);
+    return all[Resource::Read];
+  };
+  EXPECT_EQ(read(""), 256);
+  EXPECT_EQ(read("br label %next\nnext:\n"), 512);
+}
+
 TEST(KernelWorkTest, LanesStoreAtPlacesOfTheirOwn) {
   auto countStored = [](int stride, const std::string &store) {
     return count("%t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n%o = mul i32 %t, " +

@@ -7,6 +7,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/IR/Constants.h"
+#include "llvm/IR/GetElementPtrTypeIterator.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
@@ -43,6 +44,56 @@ int WorkOfInstructions::findBase(const Value *address) const {
   return -1;
 }
 
+/// Adds `factor` times a value to an address: a sum of values times constants, and a constant. The
+/// constant does not count, so addresses that differ by one have the same terms.
+static void addTerms(const Value *value, int64_t factor, std::map<const Value *, int64_t> &terms,
+                     const DataLayout &layout, unsigned depth = 0) {
+  constexpr unsigned kMaxDepth = 12;
+  auto *op = dyn_cast<Operator>(value);
+  auto add = [&](unsigned operand, int64_t times) {
+    addTerms(op->getOperand(operand), factor * times, terms, layout, depth + 1);
+  };
+  if (isa<ConstantInt>(value))
+    return;
+  switch (op && depth < kMaxDepth ? op->getOpcode() : 0u) {
+  case Instruction::GetElementPtr:
+    add(0, 1);
+    for (gep_type_iterator it = gep_type_begin(op), end = gep_type_end(op); it != end; ++it)
+      if (!it.isStruct())
+        addTerms(it.getOperand(), factor * it.getSequentialElementStride(layout).getFixedValue(),
+                 terms, layout, depth + 1);
+    return;
+  case Instruction::Or:
+    if (!cast<PossiblyDisjointInst>(op)->isDisjoint())
+      break;
+    [[fallthrough]];
+  case Instruction::Add:
+    return add(0, 1), add(1, 1);
+  case Instruction::Sub:
+    return add(0, 1), add(1, -1);
+  case Instruction::SExt:
+  case Instruction::ZExt:
+  case Instruction::AddrSpaceCast:
+    return add(0, 1);
+  case Instruction::Mul:
+  case Instruction::Shl:
+    if (auto *by = dyn_cast<ConstantInt>(op->getOperand(1)); by && by->getBitWidth() <= 64)
+      return add(0, op->getOpcode() == Instruction::Mul ? by->getSExtValue()
+                                                        : int64_t(1) << (by->getZExtValue() & 63));
+    break;
+  default:
+    break;
+  }
+  terms[value] += factor;
+}
+
+size_t WorkOfInstructions::countNewSectors(const Value *address, ArrayRef<int64_t> sectors) {
+  std::map<const Value *, int64_t> terms;
+  addTerms(address, 1, terms, layout);
+  std::set<int64_t> &known = cachedSectors[{terms.begin(), terms.end()}];
+  return count_if(sectors, [&](int64_t sector) { return known.insert(sector).second; });
+}
+
 void WorkOfInstructions::addShared(const Value *address, int64_t bytes, bool isLoad,
                                    InstructionWork &work) {
   // Lanes of an access of 8 and 16 bytes take turns by halves and quarters of the warp.
@@ -67,7 +118,7 @@ void WorkOfInstructions::addShared(const Value *address, int64_t bytes, bool isL
 }
 
 void WorkOfInstructions::addGlobal(const Value *address, int64_t bytes, bool isLoad,
-                                   InstructionWork &work) {
+                                   InstructionWork &work, bool isCached) {
   const Lanes &at = lanes.get(address);
   SmallSet<int64_t, 32> places, sectors, lines;
   for (int64_t lane : at) {
@@ -85,11 +136,13 @@ void WorkOfInstructions::addGlobal(const Value *address, int64_t bytes, bool isL
   if (isLoad)
     work.distinct = double(bytes) * double(places.size());
   work.issue();
-  double moved = double(sectors.size()) * GPUMachine::kSectorBytes;
+  work.base = findBase(address);
+  size_t moved = sectors.size();
+  if (isCached)
+    moved = countNewSectors(address, SmallVector<int64_t>(sectors.begin(), sectors.end()));
   // An access of one lane, or of all lanes to the same place, moves less than a sector of its own.
   work.use[Resource::Global] += lines.size();
-  work.use[isLoad ? Resource::Read : Resource::Written] += moved;
-  work.base = findBase(address);
+  work.use[isLoad ? Resource::Read : Resource::Written] += double(moved) * GPUMachine::kSectorBytes;
   work.isGlobalLoad = isLoad;
   work.latency = isLoad ? rates.latencies.memory + lines.size() : rates.latencies.arithmetic;
 }
@@ -104,7 +157,7 @@ void WorkOfInstructions::addAccess(const Value *address, unsigned space, int64_t
   else if (isa<Argument>(address->stripInBoundsOffsets()) && space == 0)
     work.issue(); // a parameter
   else
-    addGlobal(address, bytes, isLoad, work);
+    addGlobal(address, bytes, isLoad, work, /*isCached=*/isLoad);
 }
 
 void WorkOfInstructions::addBox(const CallInst &call, bool isLoad, InstructionWork &work) {
@@ -389,7 +442,8 @@ void WorkOfInstructions::addPTX(StringRef text, const CallInst &call, Instructio
   }
   if (begins("ld.global") || begins("st.global") || begins("ld.relaxed") || begins("ld.acquire") ||
       begins("st.relaxed") || begins("st.release") || begins("ld.volatile")) {
-    addGlobal(findAddress(call, kGlobalSpace), getAccessBytes(name), begins("ld"), work);
+    addGlobal(findAddress(call, kGlobalSpace), getAccessBytes(name), begins("ld"), work,
+              /*isCached=*/begins("ld.global"));
     return;
   }
   if (begins("atom.") || begins("red.")) {

@@ -13,6 +13,10 @@
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Instructions.h"
 
+#include <map>
+#include <set>
+#include <vector>
+
 namespace tessera {
 
 /// Address spaces of LLVM IR for NVIDIA's GPUs.
@@ -48,9 +52,11 @@ public:
   WorkOfInstructions(const llvm::Function &function, const GPUMachine &machine,
                      llvm::function_ref<int64_t(unsigned)> getBoxBytes)
       : machine(machine), rates(LaunchRates::get(machine)), getBoxBytes(getBoxBytes),
-        lanes(function.getDataLayout()) {}
+        layout(function.getDataLayout()), lanes(layout) {}
 
   InstructionWork get(const llvm::Instruction &op);
+  /// The instructions that follow are those of another block.
+  void beginBlock() { cachedSectors.clear(); }
 
 private:
   void addCall(const llvm::CallInst &call, InstructionWork &work);
@@ -60,14 +66,22 @@ private:
   void addAccess(const llvm::Value *address, unsigned space, int64_t bytes, bool isLoad,
                  InstructionWork &work);
   void addShared(const llvm::Value *address, int64_t bytes, bool isLoad, InstructionWork &work);
-  void addGlobal(const llvm::Value *address, int64_t bytes, bool isLoad, InstructionWork &work);
+  void addGlobal(const llvm::Value *address, int64_t bytes, bool isLoad, InstructionWork &work,
+                 bool isCached = false);
   void addBox(const llvm::CallInst &call, bool isLoad, InstructionWork &work);
   int findBase(const llvm::Value *address) const;
+  /// The sectors that no earlier load of the block has brought.
+  size_t countNewSectors(const llvm::Value *address, llvm::ArrayRef<int64_t> sectors);
 
   const GPUMachine &machine;
   const LaunchRates rates;
   llvm::function_ref<int64_t(unsigned)> getBoxBytes;
+  const llvm::DataLayout &layout;
   LaneValues lanes;
+  /// Sectors that loads of the block have brought to the first-level cache, by the terms of their
+  /// addresses. A later load at a constant distance finds them there: the other number of a pair,
+  /// or a neighbour in a picture.
+  std::map<std::vector<std::pair<const llvm::Value *, int64_t>>, std::set<int64_t>> cachedSectors;
 };
 
 } // namespace tessera

@@ -658,6 +658,7 @@ void sumUp(const BasicBlock &block, WorkOfInstructions &works, const PendingValu
   DenseMap<const Value *, double> ready;
   IssueSlots slots;
   double floor = 0, longest = 0;
+  works.beginBlock();
   for (const Instruction &op : block) {
     InstructionWork work = works.get(op);
     result.work.add(work.use);
@@ -666,15 +667,14 @@ void sumUp(const BasicBlock &block, WorkOfInstructions &works, const PendingValu
       auto &bytes = result.traffic[work.base];
       bytes.first += read;
       bytes.second += written;
-      if (read > 0) {
-        unsigned of = axes.getOfOperands(op);
-        bool isShared = !(of & ArrayRead::kThreads);
-        result.reads[work.base].add(
-            {isShared ? 0 : work.distinct, isShared ? work.distinct : 0, of});
-      }
       // Many programs may add to one number.
       if (work.stored > 0 && work.use[Resource::Atomics] == 0)
         result.stored[work.base] += work.stored;
+    }
+    if (work.distinct > 0) {
+      unsigned of = axes.getOfOperands(op);
+      bool isShared = !(of & ArrayRead::kThreads);
+      result.reads[work.base].add({isShared ? 0 : work.distinct, isShared ? work.distinct : 0, of});
     }
     if (isa<PHINode>(op))
       continue;
