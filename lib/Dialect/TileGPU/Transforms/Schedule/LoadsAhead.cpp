@@ -108,16 +108,40 @@ tessera::tilegpu::findLoadsAhead(scf::ForOp loop, const ReplacedOps &replaced, b
   return loads;
 }
 
+/// The loads of whole tiles that the operands of a dot are computed from; none if another dot's
+/// result is among them, since its wait hides that of the loads.
+static SmallVector<tile::LoadOp> findLoadsOfOperands(AsyncDotOp dot) {
+  SmallVector<Value> work = {dot.getA(), dot.getB()};
+  llvm::SmallDenseSet<Operation *, 16> seen;
+  SmallVector<tile::LoadOp> loads;
+  while (!work.empty()) {
+    Operation *op = work.pop_back_val().getDefiningOp();
+    if (!op || op->getBlock() != dot->getBlock() || !seen.insert(op).second)
+      continue;
+    if (isa<AsyncDotOp>(op))
+      return {};
+    if (auto load = dyn_cast<tile::LoadOp>(op)) {
+      if (auto tile = dyn_cast<RankedTensorType>(load.getType()); tile && tile.getRank() > 1)
+        loads.push_back(load);
+      continue;
+    }
+    llvm::append_range(work, op->getOperands());
+  }
+  return loads;
+}
+
 SmallVector<tile::LoadOp> tessera::tilegpu::findTilesAhead(scf::ForOp loop,
                                                            const ReplacedOps &replaced) {
   if (!getSmallStep(loop))
     return {};
   llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
-  return llvm::filter_to_vector(loop.getBody()->getOps<tile::LoadOp>(), [&](tile::LoadOp load) {
-    auto tile = dyn_cast<RankedTensorType>(load.getType());
-    return tile && tile.getRank() > 1 && !replaced.contains(load) && live.contains(load) &&
-           reachesDot(load.getResult(), loop.getBody()) && isLoadableAhead(loop, load);
-  });
+  SmallVector<tile::LoadOp> tiles;
+  for (AsyncDotOp dot : loop.getBody()->getOps<AsyncDotOp>())
+    for (tile::LoadOp load : findLoadsOfOperands(dot))
+      if (!replaced.contains(load) && live.contains(load) && isLoadableAhead(loop, load) &&
+          !llvm::is_contained(tiles, load))
+        tiles.push_back(load);
+  return tiles;
 }
 
 void tessera::tilegpu::loadAhead(tile::LoadOp load, int distance) {
