@@ -110,15 +110,15 @@ tessera::tilegpu::findLoadsAhead(scf::ForOp loop, const ReplacedOps &replaced, b
 
 /// The loads of whole tiles that the operands of a dot are computed from; none if another dot's
 /// result is among them, since its wait hides that of the loads.
-static SmallVector<tile::LoadOp> findLoadsOfOperands(AsyncDotOp dot) {
-  SmallVector<Value> work = {dot.getA(), dot.getB()};
+static SmallVector<tile::LoadOp> findLoadsOfOperands(DotOpInterface dot) {
+  SmallVector<Value> work = {dot->getOperand(0), dot->getOperand(1)};
   llvm::SmallDenseSet<Operation *, 16> seen;
   SmallVector<tile::LoadOp> loads;
   while (!work.empty()) {
     Operation *op = work.pop_back_val().getDefiningOp();
     if (!op || op->getBlock() != dot->getBlock() || !seen.insert(op).second)
       continue;
-    if (isa<AsyncDotOp>(op))
+    if (isa<DotOpInterface>(op))
       return {};
     if (auto load = dyn_cast<tile::LoadOp>(op)) {
       if (auto tile = dyn_cast<RankedTensorType>(load.getType()); tile && tile.getRank() > 1)
@@ -136,7 +136,7 @@ SmallVector<tile::LoadOp> tessera::tilegpu::findTilesAhead(scf::ForOp loop,
     return {};
   llvm::DenseSet<Operation *> live = getLiveOps(loop, replaced);
   SmallVector<tile::LoadOp> tiles;
-  for (AsyncDotOp dot : loop.getBody()->getOps<AsyncDotOp>())
+  for (DotOpInterface dot : loop.getBody()->getOps<DotOpInterface>())
     for (tile::LoadOp load : findLoadsOfOperands(dot))
       if (!replaced.contains(load) && live.contains(load) && isLoadableAhead(loop, load) &&
           !llvm::is_contained(tiles, load))
