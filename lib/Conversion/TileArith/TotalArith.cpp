@@ -91,6 +91,16 @@ Division buildDivision(LaneBuilder &lanes, bool isSigned, Value lhs, Value rhs) 
   }
 
   Value isZero = lanes.compare(CmpIPredicate::eq, rhs, zero);
+  bool inFloat = lanes.isVector() && width >= 8 && width <= 32;
+  if (isSigned && !inFloat) {
+    // -1 is replaced for every dividend, not the smallest integer's alone. So divisions by one
+    // scalar have one divisor, and a GPU computes its reciprocal once.
+    Value isMinusOne = lanes.compare(CmpIPredicate::eq, rhs, ones);
+    Value divisor = lanes.select(lanes.ori(isZero, isMinusOne), one, rhs);
+    Value quotient = divide(divisor), remainder = remainderOf(quotient, divisor);
+    quotient = lanes.select(isMinusOne, lanes.subi(zero, lhs), quotient);
+    return {lanes.select(isZero, ones, quotient), lanes.select(isZero, lhs, remainder)};
+  }
   Value unsafe = isZero;
   if (isSigned) {
     Value isSmallest =
@@ -100,7 +110,6 @@ Division buildDivision(LaneBuilder &lanes, bool isSigned, Value lhs, Value rhs) 
   }
   // Divided by 1, the smallest integer gives itself and the remainder 0, as defined.
   Value divisor = lanes.select(unsafe, one, rhs);
-  bool inFloat = lanes.isVector() && width >= 8 && width <= 32;
   Value quotient = inFloat ? divideInFloat(lanes, isSigned, lhs, divisor) : divide(divisor);
   Value remainder = remainderOf(quotient, divisor);
   return {lanes.select(isZero, ones, quotient), lanes.select(isZero, lhs, remainder)};

@@ -1,20 +1,19 @@
 // RUN: tessera-opt --strips-expand-total-arith --canonicalize %s | FileCheck %s
 
-// Neither x / 0 nor INT_MIN / -1 reaches the instruction.
+// Neither x / 0 nor INT_MIN / -1 reaches the instruction: no division by -1 does.
 // CHECK-LABEL: @divide_signed(
 // CHECK-SAME:    %[[A:.*]]: i32, %[[B:.*]]: i32)
 // CHECK-DAG:     %[[ZERO:.*]] = arith.constant 0 : i32
 // CHECK-DAG:     %[[ONE:.*]] = arith.constant 1 : i32
 // CHECK-DAG:     %[[ONES:.*]] = arith.constant -1 : i32
-// CHECK-DAG:     %[[LEAST:.*]] = arith.constant -2147483648 : i32
 // CHECK:         %[[IS_ZERO:.*]] = arith.cmpi eq, %[[B]], %[[ZERO]]
-// CHECK:         %[[IS_LEAST:.*]] = arith.cmpi eq, %[[A]], %[[LEAST]]
 // CHECK:         %[[IS_ONES:.*]] = arith.cmpi eq, %[[B]], %[[ONES]]
-// CHECK:         %[[OVERFLOW:.*]] = arith.andi %[[IS_LEAST]], %[[IS_ONES]]
-// CHECK:         %[[UNSAFE:.*]] = arith.ori %[[IS_ZERO]], %[[OVERFLOW]]
+// CHECK:         %[[UNSAFE:.*]] = arith.ori %[[IS_ZERO]], %[[IS_ONES]]
 // CHECK:         %[[DIVISOR:.*]] = arith.select %[[UNSAFE]], %[[ONE]], %[[B]]
 // CHECK:         %[[Q:.*]] = arith.divsi %[[A]], %[[DIVISOR]]
-// CHECK:         %[[R:.*]] = arith.select %[[IS_ZERO]], %[[ONES]], %[[Q]]
+// CHECK:         %[[NEGATED:.*]] = arith.subi %[[ZERO]], %[[A]]
+// CHECK:         %[[ANY:.*]] = arith.select %[[IS_ONES]], %[[NEGATED]], %[[Q]]
+// CHECK:         %[[R:.*]] = arith.select %[[IS_ZERO]], %[[ONES]], %[[ANY]]
 // CHECK:         return %[[R]]
 func.func @divide_signed(%a: i32, %b: i32) -> i32 {
   %0 = tile.div_int signed %a, %b : i32
