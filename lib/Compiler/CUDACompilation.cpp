@@ -455,12 +455,12 @@ static SmallVector<int> findDenserPrograms(const KernelMetadata &metadata,
 }
 
 /// True if ptxas may have given up registers for warps, and delayed loads for that. Loads of dots are
-/// copies to shared memory, which it does not delay. If warps wait for each other, those of other
-/// programs do more than loads in flight, unless a loop only loads. The most warps that fit are what
-/// ptxas aims for by itself: then a load has to be far from its use for a delay to matter.
-static bool delaysLoads(StringRef ptx, int warps, bool isBound) {
+/// copies to shared memory, which it does not delay. If warps wait for each other again and again,
+/// those of other programs do more than loads in flight. Small kernels have the most warps that fit
+/// in any case: then a load has to be far from its use for a delay to matter.
+static bool delaysLoads(StringRef ptx, int warps) {
   constexpr unsigned kFarInstructions = 128;
-  if (ptx.contains("mma") || warps <= kEnoughWarps || (hasBarriers(ptx) && !isBound))
+  if (ptx.contains("mma") || warps <= kEnoughWarps || meetsAtBarriers(ptx))
     return false;
   return warps <= kMaxWarps || hasEarlyLoads(ptx, kFarInstructions);
 }
@@ -513,7 +513,7 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
       (!isStraight && !getDotPlaces(metadata.remarks).empty()))
     return assembled;
   bool isBound = needsRegisters(ptx);
-  if (programs == 0 && delaysLoads(ptx, countWarps(metadata), isBound)) {
+  if (programs == 0 && delaysLoads(ptx, countWarps(metadata))) {
     std::string roomier = ptx;
     setProgramsPerSM(roomier, llvm::divideCeil(kEnoughWarps, metadata.numWarps));
     PtxasResult result = runPtxas(roomier, assembler);

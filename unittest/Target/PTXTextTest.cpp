@@ -43,10 +43,21 @@ TEST(PTXText, LoadsAreEarlyIfTheirUseIsFar) {
   EXPECT_TRUE(hasEarlyLoads(load + other + other + use, 2));
   EXPECT_FALSE(hasEarlyLoads(load + other + "\t.loc 1 8 15\n" + use, 2));
   EXPECT_FALSE(hasEarlyLoads(load + use + other + other + other, 2));
+  // A move passes the value on.
+  std::string move = "\tmov.b32 {%rs1, %rs2}, %r1;\n", later = "\tadd.f16 %rs3, %rs2, %rs4;\n";
+  EXPECT_TRUE(hasEarlyLoads(load + "$L__tmp1:\n" + move + other + later, 2));
+  EXPECT_FALSE(hasEarlyLoads(load + move + later + other + other, 2));
   for (const char *end : {"$L__BB0_1:\n", "\t@%p1 bra \t$L__BB0_1;\n", "\tbar.sync 0;\n"})
     EXPECT_FALSE(hasEarlyLoads(load + other + end + other + other + use, 2)) << end;
-  EXPECT_TRUE(hasBarriers("\tbar.sync \t0;\n"));
-  EXPECT_FALSE(hasBarriers("\tbar.warp.sync \t-1;\n"));
+}
+
+TEST(PTXText, ProgramsMeetAtBarriersOfLoops) {
+  std::string begin = "$L__BB0_1:\n\tld.global.b32 %r1, [%rd1];\n", barrier = "\tbar.sync \t0;\n";
+  std::string back = "\t@%p1 bra \t$L__BB0_1;\n";
+  EXPECT_TRUE(meetsAtBarriers(begin + barrier + back));
+  EXPECT_FALSE(meetsAtBarriers(barrier + begin + back + barrier));
+  EXPECT_TRUE(meetsAtBarriers(barrier));
+  EXPECT_FALSE(meetsAtBarriers(begin + "\tbar.warp.sync \t-1;\n" + back));
 }
 
 TEST(PTXText, ProgramsPerSMAreSetWithoutANewLine) {

@@ -108,21 +108,33 @@ bool tessera::hasEarlyLoads(StringRef ptx, unsigned instructions) {
     addRegisters(load.slice(load.find("ld.global"), address), loaded);
     unsigned passed = 0;
     for (StringRef line : ArrayRef(lines).drop_front(at + 1)) {
-      SmallVector<StringRef> named;
-      addRegisters(line, named);
-      bool isLabel = line.contains(':') && !line.contains(';');
+      line = line.trim();
       if (passed == instructions)
         return true;
-      if (isLabel || line.contains("bra") || line.contains("bar.sync") ||
-          llvm::any_of(named, [&](StringRef name) { return llvm::is_contained(loaded, name); }))
+      if (line.starts_with("$L__BB") || line.contains("bra") || line.contains("bar.sync"))
         break;
       passed += line.contains(';');
+      SmallVector<StringRef> named;
+      addRegisters(line, named);
+      if (llvm::none_of(named, [&](StringRef name) { return llvm::is_contained(loaded, name); }))
+        continue;
+      // A move can be as late as what uses its result.
+      if (!line.starts_with("mov") && !line.starts_with("cvt"))
+        break;
+      llvm::append_range(loaded, named);
     }
   }
   return false;
 }
 
-bool tessera::hasBarriers(StringRef ptx) { return ptx.contains("bar.sync"); }
+bool tessera::meetsAtBarriers(StringRef ptx) {
+  constexpr StringLiteral barrier = "bar.sync";
+  if (!hasLoops(ptx))
+    return ptx.contains(barrier);
+  return anyLoop(ptx, [&](ArrayRef<StringRef> lines) {
+    return llvm::any_of(lines, [&](StringRef line) { return line.contains(barrier); });
+  });
+}
 
 int tessera::findRaisedRegisters(StringRef ptx) {
   constexpr StringLiteral instruction = "setmaxnreg.inc.sync.aligned.u32";

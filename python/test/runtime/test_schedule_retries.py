@@ -263,6 +263,48 @@ def test_registers_for_loads_are_better_than_warps_beyond_enough():
 
 
 @tessera.jit
+def probabilities_in_place(x_ptr, N, BLOCK: tl.constexpr):
+    row = x_ptr + tl.program_id(0) * N
+    largest, total = -float("inf"), 0.0
+    for start in range(0, N, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        x = tl.load(row + at, mask=at < N, other=-float("inf")).to(tl.float32)
+        new = tl.maximum(largest, tl.max(x))
+        total = total * tl.exp(largest - new) + tl.sum(tl.exp(x - new))
+        largest = new
+    for start in range(0, N, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        x = tl.load(row + at, mask=at < N, other=-float("inf")).to(tl.float32)
+        tl.store(row + at, tl.exp(x - largest) / total, mask=at < N)
+
+
+def test_warps_are_better_than_registers_where_a_loop_has_barriers():
+    """For 32 warps, ptxas would take more than the 40 registers with which 48 fit."""
+    kernel = tessera.compile(
+        probabilities_in_place, "*bf16:16, i32:16", constexprs={"BLOCK": 8192}, target="sm_90a",
+        num_warps=16,
+    )  # fmt: skip
+    assert kernel.n_regs <= 40 and kernel.n_spills == 0
+
+
+@tessera.jit
+def drop_rows(x_ptr, y_ptr, seed, n, p, BLOCK: tl.constexpr):
+    for start in range(0, n, BLOCK):
+        at = start + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + at, mask=at < n)
+        tl.store(y_ptr + at, tl.where(tl.rand(seed, at) > p, x, 0.0), mask=at < n)
+
+
+def test_loads_far_from_their_use_get_registers():
+    """By itself, ptxas takes 32 registers, and loads behind the random numbers."""
+    kernel = tessera.compile(
+        drop_rows, "*fp16:16, *fp16:16, i32, i32:16, fp32", constexprs={"BLOCK": 1024},
+        target="sm_90a", num_warps=4,
+    )  # fmt: skip
+    assert 40 < kernel.n_regs <= 64 and kernel.n_spills == 0
+
+
+@tessera.jit
 def add_low_rank(x_ptr, w_ptr, y_ptr, rows_ptr, M, N, R: tl.constexpr, BN: tl.constexpr):
     i = tl.arange(0, 64)
     rows = tl.load(rows_ptr + i)

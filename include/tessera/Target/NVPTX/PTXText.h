@@ -35,8 +35,9 @@ bool needsRegisters(llvm::StringRef ptx);
 /// uses it, in straight code.
 bool hasEarlyLoads(llvm::StringRef ptx, unsigned instructions);
 
-/// True if the warps of a program wait for each other.
-bool hasBarriers(llvm::StringRef ptx);
+/// True if the warps of a program wait for each other in a loop, or in code without loops. A few
+/// barriers between loops are none of these.
+bool meetsAtBarriers(llvm::StringRef ptx);
 
 /// The most registers that a warp gives itself by setmaxnreg.inc; 0 if none does.
 int findRaisedRegisters(llvm::StringRef ptx);
