@@ -454,10 +454,10 @@ static SmallVector<int> findDenserPrograms(const KernelMetadata &metadata,
   return found;
 }
 
-/// True if ptxas may have given up registers for warps, and delayed loads for that. Loads of dots are
-/// copies to shared memory, which it does not delay. If warps wait for each other again and again,
-/// those of other programs do more than loads in flight. Small kernels have the most warps that fit
-/// in any case: then a load has to be far from its use for a delay to matter.
+/// True if ptxas may have given up registers for warps, and delayed loads for that. Loads of dots
+/// are copies to shared memory, which it does not delay. If warps wait for each other again and
+/// again, those of other programs do more than loads in flight. Small kernels have the most warps
+/// that fit in any case: then a load has to be far from its use for a delay to matter.
 static bool delaysLoads(StringRef ptx, int warps) {
   constexpr unsigned kFarInstructions = 128;
   if (ptx.contains("mma") || warps <= kEnoughWarps || meetsAtBarriers(ptx))

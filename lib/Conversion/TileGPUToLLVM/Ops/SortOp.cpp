@@ -36,8 +36,8 @@ public:
   /// by the region but decides between equal keys.
   SmallVector<SmallVector<Value>> values;
   bool hasNumbers = false;
-  /// Selects the one of two integers that goes to the lower or to the upper position, which is known
-  /// when compiling; set if a plain comparison orders a single operand.
+  /// Selects the one of two integers that goes to the lower or to the upper position, which is
+  /// known when compiling; set if a plain comparison orders a single operand.
   std::function<Value(Value, Value, bool ofUpper)> extremes;
   /// The places of operands in exchanges of warps: one each.
   std::vector<TileExchange> memory;

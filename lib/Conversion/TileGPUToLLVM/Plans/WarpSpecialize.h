@@ -33,8 +33,8 @@ bool isRunByOneThread(mlir::Operation *op);
 /// `tilegpu.one_thread`; null where one thread is alone.
 mlir::Value getElected(mlir::Operation *op);
 
-/// Replaces barriers of all warps in the code of a default region by barriers of its warps only, and
-/// those of a program with one warp by barriers of its lanes.
+/// Replaces barriers of all warps in the code of a default region by barriers of its warps only.
+/// Those of a program with one warp become barriers of its lanes.
 /// Must be called when all ops are lowered.
 void nameBarriers(mlir::ModuleOp module, const TargetHooks &hooks);
 

@@ -63,8 +63,8 @@ struct LoopPair {
   scf::ForOp first, second;
 
   bool haveSameIterations() const;
-  /// True if no op from the first loop to the end of the second one may write to what these ops
-  /// load later, which are in the body of the second one.
+  /// True if these loads of the second loop's body read what was there before the first loop: no op
+  /// in between, and no earlier iteration, may write to it.
   bool areUnchanged(ArrayRef<LoadOp> loads) const;
   /// True if a value of the first loop's iteration is that of the second one's iteration with the
   /// same index, unless memory has changed. Adds what the second one loads for it.
@@ -248,8 +248,8 @@ static bool isBelowEarlierMaximum(math::ExpOp exp) {
     return false;
   LoopPair pair{maximum->loop, loop};
   SmallVector<LoadOp> loads;
-  return pair.haveSameIterations() &&
-         pair.areAlike(maximum->element, difference.getLhs(), loads) && pair.areUnchanged(loads);
+  return pair.haveSameIterations() && pair.areAlike(maximum->element, difference.getLhs(), loads) &&
+         pair.areUnchanged(loads);
 }
 
 namespace {
