@@ -75,6 +75,18 @@ TEST(HeldBytesTest, CountsAKernelThatPrefetchesAndWaits) {
             4);
 }
 
+/// A loop carries a tile, and three are held behind it.
+TEST(HeldBytesTest, CountsCarriedTilesDuringTheirLoopOnly) {
+  std::string tile = "tensor<512xf32, #row>";
+  EXPECT_EQ(countRegisters(
+                "f32",
+                "%r = scf.for %k = %n to %n step %n iter_args(%w = %x) -> (" + tile +
+                    ") : i32 {\n  %v = arith.negf %w : " + tile + "\n  scf.yield %v : " + tile +
+                    "\n}\n%e = arith.mulf %r, %r : " + tile + "\n%f = arith.mulf %e, %x : " + tile +
+                    "\n%g = arith.addf %f, %e : " + tile + "\n%h = arith.addf %g, %f : " + tile),
+            12);
+}
+
 TEST(HeldBytesTest, CountsNoKernelThatIsNotPlain) {
   EXPECT_EQ(countRegisters("f32", "%e = math.sin %x : tensor<512xf32, #row>"), 0);
 }

@@ -67,6 +67,13 @@ HeldBytes::HeldBytes(Block *block, OpOrder &order, bool countsNarrow) : block(bl
   std::vector<int64_t> change(numSlots + 1);
   auto addValue = [&](Value value) {
     int64_t bytes = getBytesOfThread((countsNarrow ? getNarrowest(value) : value).getType());
+    if (isa<BlockArgument>(value) && value.getParentBlock() != block)
+      if (Operation *inner = block->findAncestorOpInBlock(*value.getParentBlock()->getParentOp())) {
+        // What an inner loop carries is there during the loop.
+        change[order.getSlot(inner)] += bytes;
+        change[order.getSlot(inner) + 1] -= bytes;
+        return;
+      }
     Operation *start = value.getDefiningOp();
     bool startsHere = start && start->getBlock() == block;
     change[startsHere ? order.getSlot(start) : 0] += bytes;
