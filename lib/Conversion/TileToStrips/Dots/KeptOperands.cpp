@@ -19,9 +19,10 @@ using namespace mlir;
 namespace tessera {
 namespace {
 
-/// The bytes of all panels of an operand: four of 256 rows and 2,048 steps of f32. Only panels that
-/// are filled take memory.
-constexpr int64_t kKeptBytes = 12 << 20;
+/// The bytes of all panels of an operand: a matrix of 2,048 rows and columns of f32, and some for
+/// rows that are padded. Programs that visit all columns for each group of rows find none of them
+/// if one is too many. Only panels that are filled take memory.
+constexpr int64_t kKeptBytes = 20 << 20;
 /// The most scratch of a function that still keeps operands of one more dot.
 constexpr int64_t kMaxScratchBytes = 64 << 20;
 /// A smaller tile is packed faster than it is found.
@@ -207,8 +208,8 @@ void Keeper::beginLoop(KeptOperand &operand) {
     return;
   operand.perPanel = over(plus(trips, word(count - 1)), word(count));
   operand.panels = over(word(operand.blocks), operand.perPanel);
-  Value hasPanels = isLess(word(0), operand.panels);
-  operand.isOn = both(hasPanels, stateOf(operand).isUseful());
+  operand.isOn =
+      both(isLess(word(0), operand.panels), stateOf(operand).isUseful(operand.panels));
 }
 
 /// A copy of the loop for calls that keep nothing.
@@ -217,8 +218,8 @@ LoopDot Keeper::addPlainLoop() {
   for (const KeptOperand &operand : operands) {
     if (!operand.isKept)
       continue;
-    Value isWorthwhile = both(isLess(word(form.minPrograms - 1), load(operand, kPrograms)),
-                              stateOf(operand).isUseful());
+    Value isWorthwhile =
+        both(isLess(word(form.minPrograms - 1), load(operand, kPrograms)), operand.isOn);
     keeps = keeps ? arith::OrIOp::create(b, loc, keeps, isWorthwhile).getResult() : isWorthwhile;
   }
   auto versions = scf::IfOp::create(b, loc, loop.getResultTypes(), keeps, /*withElseRegion=*/true);
@@ -493,10 +494,10 @@ std::optional<KeptDot> Keeper::keep(int64_t offset) {
     }
   }
   b.setInsertionPoint(loop);
-  LoopDot plain = addPlainLoop();
   trips = buildTrips();
   for (KeptOperand &operand : operands)
     beginLoop(operand);
+  LoopDot plain = addPlainLoop();
 
   auto yieldNext = [&](OpBuilder &, Location, ArrayRef<BlockArgument> added) {
     // The dot's place decides these below.

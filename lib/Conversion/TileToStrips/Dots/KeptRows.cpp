@@ -77,7 +77,7 @@ Value KeptRows::emit(OpBuilder &b, function_ref<void(Value slot)> pack) {
   Value next = arith::AddIOp::create(b, loc, slot, word(1));
   state.store(kNext, arith::MinSIOp::create(b, loc, next, last));
   Value isOn = isLess(word(kMinSharers - 1), state.load(kPrograms));
-  isOn = arith::AndIOp::create(b, loc, isOn, state.isUseful());
+  isOn = arith::AndIOp::create(b, loc, isOn, state.isUseful(word(kMinMisses)));
   slot = either(isOn, slot, last);
   isOn = isLess(slot, last);
 

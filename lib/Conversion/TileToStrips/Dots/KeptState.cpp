@@ -127,7 +127,11 @@ void KeptState::store(int64_t at, Value value) {
   memref::StoreOp::create(b, loc, value, memory, ValueRange{place});
 }
 
-Value KeptState::isUseful() { return isLess(load(kMisses), word(kMaxMisses)); }
+Value KeptState::isUseful(Value panels) {
+  Value most = arith::MinSIOp::create(b, loc, panels, word(kMaxMisses));
+  most = arith::MaxSIOp::create(b, loc, most, word(kMinMisses));
+  return isLess(load(kMisses), most);
+}
 
 void KeptState::declare() {
   auto scratch = memory.getDefiningOp<strips::ScratchOp>();

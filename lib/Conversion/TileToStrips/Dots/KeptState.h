@@ -59,8 +59,9 @@ enum StateWord : int64_t {
   kSlots,
 };
 
-/// So many panels in a row that were not found turn keeping off for the rest of a call.
-constexpr int64_t kMaxMisses = 16;
+/// If as many panels in a row were not found as there are, a call keeps nothing any more. Fewer
+/// would not do: a row of tiles visits all columns before it finds one. These are the limits.
+constexpr int64_t kMinMisses = 16, kMaxMisses = 64;
 
 /// Emits code that reads and writes the state of an operand, at the place of a builder.
 class KeptState {
@@ -73,8 +74,8 @@ public:
 
   mlir::Value load(int64_t at);
   void store(int64_t at, mlir::Value value);
-  /// True unless the last panels that were looked for have not been found.
-  mlir::Value isUseful();
+  /// True unless as many of the last panels that were looked for as there are have not been found.
+  mlir::Value isUseful(mlir::Value panels);
   /// Has the state zeroed in front of a call's programs.
   void declare();
   /// In front of each store, drops all that is kept if the store may overlap it.
