@@ -14,6 +14,7 @@
 #include "tessera/Analysis/SharedMemory/HeldBytes.h"
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 #include "tessera/Machine/RegisterNeed.h"
 #include "tessera/Pipelines/Pipelines.h"
 #include "tessera/Support/CompileClock.h"
@@ -139,6 +140,7 @@ void CUDACompilation::setOptions(GPUPipelineOptions &pipeline, const ScheduleLim
   pipeline.specialize = limits.specialize;
   pipeline.skew = limits.skew;
   pipeline.mostPrograms = limits.mostPrograms;
+  pipeline.hold = limits.hold;
   pipeline.numStages = std::min(options.numStages, limits.mostStages);
   // Warps can exchange registers only if the kernel has all of an SM's registers.
   pipeline.tensorMaps = options.tensorMaps && options.maxRegisters == 0;
@@ -634,6 +636,18 @@ static bool sharesTilesBetweenBlocks(ModuleOp module) {
   return !result.wasInterrupted();
 }
 
+/// True if dots in loops read operands that threads hold in registers from before the loop.
+static bool holdsOperands(ModuleOp module) {
+  WalkResult result = module.walk([](Operation *op) {
+    auto dot = dyn_cast<tilegpu::AsyncDotOp>(op);
+    auto read = dot ? dot.getA().getDefiningOp<tilegpu::LocalLoadOp>() : tilegpu::LocalLoadOp();
+    auto loop = op->getParentOfType<scf::ForOp>();
+    return read && loop && loop.isDefinedOutsideOfLoop(read) ? WalkResult::interrupt()
+                                                             : WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
 /// True if a loop has such an op with a tile as its result.
 template <typename OpT> static bool isInLoop(ModuleOp module) {
   WalkResult result = module.walk([](OpT op) {
@@ -660,6 +674,7 @@ CUDACompilation::Attempt CUDACompilation::attempt(ModuleOp module, const Schedul
   try {
     lowerTileGPU(module, result.limits);
     // Registers of tiles are counted first, since lowering far too many takes long.
+    bool isHeld = result.limits.hold && holdsOperands(module);
     int64_t needed = 0;
     if (auto kernel = module.lookupSymbol<tile::FuncOp>(metadata.name); kernel && mayGuess)
       needed = tilegpu::countHeldRegisters(kernel);
@@ -679,6 +694,12 @@ CUDACompilation::Attempt CUDACompilation::attempt(ModuleOp module, const Schedul
       result.assembled = assemble(result.ptx, result.outcome.isSpecialized);
       if (result.assembled)
         result.outcome.spillBytes = metadata.spillBytes;
+      result.outcome.holdsOperands = isHeld;
+      result.outcome.isSerialized =
+          isHeld && result.assembled &&
+          llvm::any_of(result.assembled->warnings, [](llvm::StringRef warning) {
+            return warning.contains("serialized");
+          });
     }
   } catch (const InsufficientRegisters &) {
     refuse();

@@ -10,6 +10,8 @@ using namespace tessera;
 bool ScheduleOutcome::isBetterThan(const ScheduleOutcome &other) const {
   if (isRefused || other.isRefused)
     return !isRefused;
+  if (isSerialized || other.isSerialized)
+    return !isSerialized;
   if (neededRegisters != 0)
     return neededRegisters < other.neededRegisters;
   // The predicted need is a lower bound, so it can be compared with actual spills.
@@ -30,6 +32,8 @@ std::string ScheduleOutcome::describe() const {
     return "an instruction needs more than a thread's " + have;
   if (neededRegisters != 0)
     return "a thread needs " + std::to_string(neededRegisters) + " and has " + have;
+  if (isSerialized)
+    return "dots wait for each other, since a thread has " + have;
   return "a thread with " + have + " spills " + std::to_string(spillBytes) + " bytes";
 }
 
@@ -151,6 +155,12 @@ bool ScheduleRetry::shorten() {
 bool ScheduleRetry::next(const ScheduleOutcome &outcome) {
   if (outcome.fits() || attempts == kMaxAttempts)
     return false;
+  if (outcome.holdsOperands && !outcome.isRefused) {
+    ++attempts;
+    limits.hold = false;
+    description = "no operands held in registers";
+    return true;
+  }
   if (outcome.isSpecialized && !outcome.isRefused && !outcome.lacksShared &&
       outcome.neededRegisters == 0 && outcome.spillBytes <= kFewSpilledBytes)
     return false;

@@ -6,7 +6,8 @@
 //
 // Schedules are planned on tiles, with estimates of registers; only ptxas knows the true number. If
 // ptxas refuses a kernel or spills its registers, the kernel is compiled again without one feature.
-// First the features that take registers from a thread are dropped, one after the other. Then the
+// First the features that take registers from a thread are dropped, one after the other: operands
+// that it holds over a loop, then programs beside it, then producer warps. Then the
 // number of warps changes. If a kernel spills more than the L1 cache of an SM holds, clusters of
 // blocks divide its programs, which multiplies the registers. Below that, spilling costs less than
 // the exchanges between such blocks (notes/Notebook.md). The first schedule that fits is used; if
@@ -39,13 +40,14 @@ struct ScheduleLimits {
   int64_t mostPrograms = 3; ///< with a producer, that share an SM; 0: without producers
   bool specialize = true;   ///< TMA may copy tiles
   bool skew = true;         ///< dots in another iteration than their loop's
+  bool hold = true;         ///< operands in registers over a loop
   /// The most stages of a loop, which overrides the loop and the options; 1 turns prefetching off.
   int mostStages = 64;
 
   bool operator==(const ScheduleLimits &other) const {
     return numWarps == other.numWarps && numBlocks == other.numBlocks &&
            mostPrograms == other.mostPrograms && specialize == other.specialize &&
-           skew == other.skew && mostStages == other.mostStages;
+           skew == other.skew && hold == other.hold && mostStages == other.mostStages;
   }
 };
 
@@ -59,9 +61,14 @@ struct ScheduleOutcome {
   int64_t numThreads = 0;                        ///< of a block, that compute
   int numBlocks = 1;                             ///< of a cluster
   bool isSpecialized = false;
+  bool holdsOperands = false; ///< of dots, in registers over a loop
+  /// Of those: ptxas lets each dot wait for the one before, for want of registers.
+  bool isSerialized = false;
   int programs = 0; ///< that were to share an SM; 0 if that was left to ptxas
 
-  bool fits() const { return !isRefused && spillBytes == 0 && neededRegisters == 0; }
+  bool fits() const {
+    return !isRefused && !isSerialized && spillBytes == 0 && neededRegisters == 0;
+  }
   /// True if this schedule should replace `other`, which was tried earlier.
   bool isBetterThan(const ScheduleOutcome &other) const;
   /// "ptxas spills 72 bytes of a thread with 232 registers".

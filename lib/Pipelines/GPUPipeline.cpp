@@ -121,6 +121,7 @@ void tessera::buildLayoutPipeline(OpPassManager &manager, const GPUPipelineOptio
       specializing.refused = options.refusedPlans;
       specializing.skew = options.skew;
       specializing.mostPrograms = options.mostPrograms;
+      specializing.hold = options.hold;
       manager.addPass(tilegpu::createTileGPUWarpSpecializePass(specializing));
       manager.addPass(tilegpu::createTileGPUExpandSchedulePass(expanding));
     }

@@ -51,6 +51,30 @@ TEST(ScheduleRetry, givesUpProgramsThenSpecialisation) {
   EXPECT_FALSE(retry.next(spills(8)));
 }
 
+TEST(ScheduleRetry, givesUpHeldOperandsFirst) {
+  auto hold = [](int64_t bytes, bool isSerialized) {
+    ScheduleOutcome outcome = specialized(spills(bytes, 232, 8), 1);
+    outcome.holdsOperands = true;
+    outcome.isSerialized = isSerialized;
+    return outcome;
+  };
+  EXPECT_FALSE(ScheduleRetry(8, true).next(hold(0, false)));
+  ScheduleRetry retry(8, true);
+  ASSERT_TRUE(retry.next(hold(4, false)));
+  EXPECT_FALSE(retry.current().hold);
+  EXPECT_EQ(retry.current().mostPrograms, 3);
+  EXPECT_EQ(retry.describe(), "no operands held in registers");
+  EXPECT_FALSE(ScheduleRetry(retry).next(specialized(spills(4, 232, 8), 1)));
+  ASSERT_TRUE(retry.next(specialized(spills(72, 232, 8), 1)));
+  EXPECT_EQ(retry.current().mostPrograms, 0);
+  // Dots that wait for each other are worse than a few spills.
+  ScheduleRetry other(8, true);
+  ASSERT_TRUE(other.next(hold(0, true)));
+  EXPECT_FALSE(other.current().hold);
+  EXPECT_TRUE(specialized(spills(12, 232, 8), 1).isBetterThan(hold(0, true)));
+  EXPECT_EQ(hold(0, true).describe(), "dots wait for each other, since a thread has 232 registers");
+}
+
 TEST(ScheduleRetry, shortensRingsThatDoNotFit) {
   ScheduleRetry retry(4, true);
   ScheduleOutcome outcome;

@@ -52,6 +52,8 @@ struct GPUPipelineOptions : mlir::PassPipelineOptions<GPUPipelineOptions> {
                     llvm::cl::desc("Dots may be done in another iteration")};
   Option<int64_t> mostPrograms{*this, "most-programs", llvm::cl::init(3),
                                llvm::cl::desc("Specialised programs that may share an SM")};
+  Option<bool> hold{*this, "hold", llvm::cl::init(true),
+                    llvm::cl::desc("Operands may be held in registers over a loop")};
   Option<bool> deterministic{*this, "deterministic", llvm::cl::init(false),
                              llvm::cl::desc("Reduce in an order that no layout changes")};
   Option<bool> fpFusion{*this, "fp-fusion", llvm::cl::init(true),

@@ -318,6 +318,8 @@ def TileGPUWarpSpecializePass : Pass<"tilegpu-warp-specialize", "::mlir::ModuleO
            "Allow dots deferred by an iteration (late dots), which take registers">,
     Option<"mostPrograms", "most-programs", "int64_t", "3",
            "Maximum of programs that share an SM and its registers; 0 disables producer warps">,
+    Option<"hold", "hold", "bool", "true",
+           "Allow operands of dots that are held in registers over a loop">,
     Option<"strict", "strict", "bool", "false",
            "Make it an error if the verifier refuses a plan">,
     Option<"refused", "refused", "unsigned", "0",

@@ -5,6 +5,7 @@
 #include "Facts/LoopSlice.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tessera/Dialect/TileGPU/IR/Schedule.h"
+#include "tessera/Machine/MMAShape.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -198,6 +199,50 @@ int64_t DotOrder::getRegistersOfOperands(unsigned warps) const {
 }
 
 //===----------------------------------------------------------------------===//
+// Operands in registers
+//===----------------------------------------------------------------------===//
+
+/// Bytes of shared memory that a dot reads: its first operand once, and the second one for each
+/// group of rows.
+static int64_t getSharedBytes(AsyncDotOp dot) {
+  int64_t bytes = 0;
+  if (auto a = dyn_cast<MemDescType>(dot.getA().getType()))
+    bytes += a.getNumBytes();
+  if (auto b = dyn_cast<MemDescType>(dot.getB().getType()))
+    bytes += b.getNumBytes() * llvm::divideCeil(dot.getType().getDimSize(0), kRowsOfWarpgroup);
+  return bytes;
+}
+
+bool DotOrder::hold(int64_t spare, unsigned warps, const GPUMachine &machine) {
+  scf::ForOp of = loop;
+  for (auto dot : of.getBody()->getOps<AsyncDotOp>()) {
+    auto buffer = dot.getA().getDefiningOp<LocalAllocOp>();
+    if (!buffer || !buffer.getSource() || !of.isDefinedOutsideOfLoop(buffer) ||
+        llvm::is_contained(held, buffer) ||
+        getSharedBytes(dot) < dot.getCycles(machine) * machine.sharedBandwidth)
+      continue;
+    held.push_back(buffer);
+    spare -= getRegisters(buffer.getSource().getType(), warps);
+  }
+  if (spare < 0)
+    held.clear();
+  return !held.empty();
+}
+
+/// Threads read what they hold in front of the loop.
+void DotOrder::readHeld() const {
+  scf::ForOp of = loop;
+  OpBuilder builder(of);
+  for (LocalAllocOp buffer : held) {
+    auto read = LocalLoadOp::create(builder, buffer.getLoc(),
+                                    cast<RankedTensorType>(buffer.getSource().getType()), buffer);
+    for (auto dot : of.getBody()->getOps<AsyncDotOp>())
+      if (dot.getA() == buffer.getResult())
+        dot->replaceUsesOfWith(buffer, read);
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // Attributes
 //===----------------------------------------------------------------------===//
 
@@ -221,6 +266,7 @@ void DotOrder::propose() const {
   scf::ForOp of = loop;
   MLIRContext *context = of.getContext();
   moveLateDots();
+  readHeld();
   // An op that says nothing has the order of the one before.
   int order = 0;
   for (Operation &op : of.getBody()->without_terminator()) {

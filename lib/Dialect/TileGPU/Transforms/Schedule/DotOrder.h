@@ -24,6 +24,10 @@
 //
 // With late dots, tensor cores are busy while threads compute, unless threads take longer. But the
 // next p and ds are live at the same time as the operands of the late dots.
+//
+// Dots of few columns take as long to read both operands from shared memory as to multiply, which
+// leaves no time for copies and rows. So an operand from before the loop is held in registers over
+// the loop where there are enough of them (`hold`).
 
 #ifndef TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_DOTORDER_H
 #define TESSERA_LIB_DIALECT_TILEGPU_TRANSFORMS_SCHEDULE_DOTORDER_H
@@ -48,6 +52,9 @@ public:
   /// late dots.
   int64_t getRegistersOfResults(unsigned warps) const;
   int64_t getRegistersOfOperands(unsigned warps) const;
+  /// Holds first operands that are the same in all iterations in registers, for dots that take as
+  /// long to read as to multiply. False if there are none, or if they need more than `spare`.
+  bool hold(int64_t spare, unsigned warps, const GPUMachine &machine);
 
   /// Moves a new op of the loop in front of its first user.
   void addBeforeUsers(mlir::Operation *op);
@@ -66,6 +73,7 @@ private:
   bool isOverwritten(AsyncDotOp dot) const;
   int getFirstUse(mlir::Operation *op) const;
   void moveLateDots() const;
+  void readHeld() const;
 
   mlir::scf::ForOp loop;
   ReplacedOps replaced;
@@ -78,6 +86,8 @@ private:
   /// The ops that make the operands of late dots, and their order: behind those dots.
   llvm::SmallDenseSet<mlir::Operation *, 4> ofLate;
   int orderOfLate = 0;
+  /// Buffers from before the loop, which threads read once.
+  llvm::SmallVector<LocalAllocOp, 2> held;
   /// The order behind all others.
   int end = 0;
 };

@@ -3,6 +3,7 @@
 #include "SchedulePlan.h"
 
 #include "Facts/LoopSlice.h"
+#include "Facts/WarpRegisters.h"
 #include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "tessera/Machine/ScheduleBudget.h"
 #include "tessera/Support/EmitRemark.h"
@@ -143,6 +144,18 @@ int64_t SchedulePlan::getRegisters() const {
     wanted = std::max(wanted, getRegisters(other));
   }
   return wanted;
+}
+
+int64_t SchedulePlan::getSpareRegisters(const PlannedLoop &planned) const {
+  // ptxas decides: if it spills, nothing is held. So the reserve is the smaller one.
+  constexpr int64_t kReserve = RegisterBudget::kWithOrderOfLate - RegisterBudget::kWithOrder;
+  int64_t wanted = getRegisters(planned) - kReserve;
+  bool hasMask = llvm::any_of(*scf::ForOp(planned.loop).getBody(), [](Operation &op) {
+    return isa<arith::CmpIOp>(op) && isa<RankedTensorType>(op.getResult(0).getType());
+  });
+  if (hasMask)
+    wanted += RegisterBudget::kWithIndices;
+  return WarpRegisters(options.warps).getMost() - wanted;
 }
 
 //===----------------------------------------------------------------------===//

@@ -30,6 +30,8 @@ struct PlanOptions {
   bool assumeApart = false;
   /// Programs with a producer that may run at once on an SM; 0: without producers.
   int64_t mostPrograms = 1;
+  /// True if threads may hold operands in registers that they could read from shared memory.
+  bool hold = true;
 };
 
 /// The plan of a loop.
@@ -126,6 +128,9 @@ struct SchedulePlan {
   int64_t getRegisters(const PlannedLoop &planned) const;
   /// The same for the loop that wants most.
   int64_t getRegisters() const;
+  /// What is left of a thread's registers in a loop whose dots have an order, for operands that it
+  /// could do without.
+  int64_t getSpareRegisters(const PlannedLoop &planned) const;
   /// Bytes of one slot of each ring.
   int64_t getSlotBytes() const;
   /// Shared memory that rings cannot have. A kernel with loops of many dots after one another keeps

@@ -158,10 +158,26 @@ void ScheduledLoop::emitDotWait(OpBuilder &builder, Operation *dot) {
   byTMA.finishUse(builder, dot, current);
 }
 
-/// Ping-pong: warpgroups begin dots that follow on each other alternately.
-void ScheduledLoop::emitPingPong(OpBuilder &builder, const ScheduleEvent &event) {
-  bool isDot = event.kind == ScheduleEvent::Op && isa<AsyncDotOp>(event.op);
-  if (!schedule.isPingPong() || isDot == hasTurn)
+/// True for an event that may be between two dots of a turn: it takes threads no time.
+bool ScheduledLoop::isBesideDots(const ScheduleEvent &event) const {
+  if (event.kind != ScheduleEvent::Op)
+    return event.kind == ScheduleEvent::TileWait;
+  return schedule.getReplaced().contains(event.op) ||
+         !current.has(schedule.getOp(event.op).stage) ||
+         (isMemoryEffectFree(event.op) &&
+          llvm::none_of(event.op->getResultTypes(), llvm::IsaPred<RankedTensorType>));
+}
+
+/// Ping-pong: warpgroups begin dots that follow on each other alternately. `events` are those that
+/// remain of the iteration.
+void ScheduledLoop::emitPingPong(OpBuilder &builder, ArrayRef<ScheduleEvent> events) {
+  if (!schedule.isPingPong())
+    return;
+  if (hasTurn)
+    events = events.drop_while([&](const ScheduleEvent &event) { return isBesideDots(event); });
+  bool isDot = !events.empty() && events.front().kind == ScheduleEvent::Op &&
+               isa<AsyncDotOp>(events.front().op);
+  if (isDot == hasTurn)
     return;
   hasTurn = isDot;
   if (hasTurn)
@@ -213,7 +229,7 @@ void ScheduledLoop::beginIteration(LoopIteration iteration) {
 
 void ScheduledLoop::endIteration(OpBuilder &builder) {
   // The tensor cores are passed on with the end of the iteration.
-  emitPingPong(builder, ScheduleEvent{ScheduleEvent::TileWait});
+  emitPingPong(builder, {});
   carried.endIteration(current, mappings);
   if (current.drained == 0)
     async.endIteration(builder);
@@ -232,20 +248,21 @@ void ScheduledLoop::emitIteration(OpBuilder &builder, LoopIteration iteration) {
   while (!events.empty()) {
     const ScheduleEvent &event = events.front();
     if (event.kind == ScheduleEvent::Copy) {
+      emitPingPong(builder, events);
       SmallVector<unsigned> channels;
       while (!events.empty() && events.front().kind == ScheduleEvent::Copy) {
         channels.push_back(events.front().channel);
         events = events.drop_front();
       }
-      emitPingPong(builder, event);
       emitCopies(builder, channels);
       continue;
     }
+    ArrayRef<ScheduleEvent> rest = events;
     events = events.drop_front();
     if (event.op && !schedule.getReplaced().contains(event.op) &&
         !current.has(schedule.getOp(event.op).stage))
       continue;
-    emitPingPong(builder, event);
+    emitPingPong(builder, rest);
     emitEvent(builder, event);
   }
   endIteration(builder);
@@ -255,12 +272,13 @@ void ScheduledLoop::emitIteration(OpBuilder &builder, LoopIteration iteration) {
 void ScheduledLoop::emitLastOps(OpBuilder &builder, LoopIteration iteration) {
   beginIteration(std::move(iteration));
   async.emitWait(builder, current);
-  for (const ScheduleEvent &event : schedule.getEvents()) {
+  ArrayRef<ScheduleEvent> events = schedule.getEvents();
+  for (auto [index, event] : llvm::enumerate(events)) {
     bool isOfOp = event.op && !schedule.getReplaced().contains(event.op);
     if (event.kind == ScheduleEvent::Copy || (event.op && !isOfOp) ||
         (isOfOp && !current.has(schedule.getOp(event.op).stage)))
       continue;
-    emitPingPong(builder, event);
+    emitPingPong(builder, events.drop_front(index));
     emitEvent(builder, event);
   }
   endIteration(builder);

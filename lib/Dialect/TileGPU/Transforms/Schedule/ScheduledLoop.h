@@ -70,7 +70,8 @@ private:
   void emitLastOps(mlir::OpBuilder &builder, LoopIteration iteration);
   void emitEvent(mlir::OpBuilder &builder, const ScheduleEvent &event);
   void emitCopies(mlir::OpBuilder &builder, mlir::ArrayRef<unsigned> channels);
-  void emitPingPong(mlir::OpBuilder &builder, const ScheduleEvent &event);
+  bool isBesideDots(const ScheduleEvent &event) const;
+  void emitPingPong(mlir::OpBuilder &builder, mlir::ArrayRef<ScheduleEvent> events);
   void emitOp(mlir::OpBuilder &builder, mlir::Operation *op);
   void emitTile(mlir::OpBuilder &builder, mlir::Operation *load);
   void emitDotWait(mlir::OpBuilder &builder, mlir::Operation *dot);

@@ -39,6 +39,7 @@ private:
   int64_t getTimelySlots(int64_t others) const;
   void planPrograms(llvm::function_ref<bool(int64_t)> fits);
   void planPersistence(bool isWithoutLoads);
+  void planPingPong();
   bool planProgramCopies();
   void planProgramSlots();
   void dropDotsInFlight();

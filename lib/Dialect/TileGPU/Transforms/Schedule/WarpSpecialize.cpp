@@ -50,6 +50,7 @@ struct TileGPUWarpSpecializePass
     options.warps = *warps;
     options.skew = skew;
     options.mostPrograms = mostPrograms;
+    options.hold = hold;
     for (auto kernel : module.getOps<tile::FuncOp>()) {
       // A schedule that is already there stays.
       if (kernel->hasAttr(kKernelScheduleAttr))
