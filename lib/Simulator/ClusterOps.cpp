@@ -16,18 +16,18 @@ using namespace tessera::simulator;
 
 namespace {
 
-enum BarrierFlag : int64_t { kRelaxed = 1, kAligned = 2 };
+enum ArrivalFlag : int64_t { kIsRelaxed = 1, kIsAligned = 2 };
 
 /// `immediate`: of the above.
 void arriveAtCluster(Warp &warp, const Instr &instr, Lanes lanes) {
-  bool isAligned = instr.immediate & kAligned;
+  bool isAligned = instr.immediate & kIsAligned;
   if (isAligned)
     warp.checkWhole(instr, lanes, "a barrier of the cluster");
-  warp.cta.cluster.arrive(warp, instr, isAligned ? kAllLanes : lanes, instr.immediate & kRelaxed);
+  warp.cta.cluster.arrive(warp, instr, isAligned ? kAllLanes : lanes, instr.immediate & kIsRelaxed);
 }
 
 void waitForCluster(Warp &warp, const Instr &instr, Lanes lanes) {
-  if (instr.immediate & kAligned)
+  if (instr.immediate & kIsAligned)
     warp.checkWhole(instr, lanes, "a wait for the cluster");
   warp.cta.cluster.wait(warp, instr, lanes);
 }
@@ -74,7 +74,7 @@ bool simulator::decodeClusterPTX(Decoder &decoder, const PTXInstr &instr) {
     if (!arrives && !has("wait"))
       return false;
     decoder.emit(arrives ? arriveAtCluster : waitForCluster, {}, {}, Flow::Memory).immediate =
-        (has("relaxed") ? kRelaxed : 0) | (has("aligned") ? kAligned : 0);
+        (has("relaxed") ? kIsRelaxed : 0) | (has("aligned") ? kIsAligned : 0);
     return true;
   }
   if (opcode == "mapa" && operands.size() == 3) {
@@ -94,11 +94,11 @@ bool simulator::decodeCluster(Decoder &decoder, Operation &op) {
     decoder.emit(run, {}, {}, Flow::Memory).immediate = flags;
     return true;
   };
-  auto getAligned = [](auto barrier) { return barrier.getAligned() ? kAligned : 0; };
+  auto getAligned = [](auto barrier) { return barrier.getAligned() ? kIsAligned : 0; };
   return llvm::TypeSwitch<Operation *, bool>(&op)
       .Case([&](NVVM::ClusterArriveOp arrive) { return emit(arriveAtCluster, getAligned(arrive)); })
       .Case([&](NVVM::ClusterArriveRelaxedOp arrive) {
-        return emit(arriveAtCluster, kRelaxed | getAligned(arrive));
+        return emit(arriveAtCluster, kIsRelaxed | getAligned(arrive));
       })
       .Case([&](NVVM::ClusterWaitOp wait) { return emit(waitForCluster, getAligned(wait)); })
       .Case([&](NVVM::MapaOp map) {

@@ -164,13 +164,13 @@ void multiply(Warp &warp, const Instr &instr, Lanes lanes) {
   }
 }
 
-void commitGroup(Warp &warp, const Instr &, Lanes) {
+void commitProducts(Warp &warp, const Instr &, Lanes) {
   warp.matrixReads.groups.push_back(std::move(warp.matrixReads.open));
   warp.matrixReads.open.clear();
 }
 
 /// All but the last `immediate` groups are waited for.
-void waitForGroups(Warp &warp, const Instr &instr, Lanes lanes) {
+void waitForProducts(Warp &warp, const Instr &instr, Lanes lanes) {
   warp.checkWhole(instr, lanes, "a wait for wgmma");
   while (warp.matrixReads.groups.size() > static_cast<size_t>(instr.immediate)) {
     for (uint64_t piece : warp.matrixReads.groups.front())
@@ -258,11 +258,11 @@ bool simulator::decodeWarpgroupPTX(Decoder &decoder, const PTXInstr &instr) {
     if (kind == "fence")
       return true;
     if (kind == "commit_group") {
-      decoder.emit(commitGroup, {}, {});
+      decoder.emit(commitProducts, {}, {});
       return true;
     }
     if (kind == "wait_group" && instr.operands.size() == 1) {
-      decoder.emit(waitForGroups, {}, {}, Flow::Memory).immediate = instr.operands[0].offset;
+      decoder.emit(waitForProducts, {}, {}, Flow::Memory).immediate = instr.operands[0].offset;
       return true;
     }
   }
@@ -287,11 +287,11 @@ bool simulator::decodeWarpgroup(Decoder &decoder, Operation &op) {
       // here anyway.
       .Case<NVVM::WgmmaFenceAlignedOp, NVVM::SetMaxRegisterOp>([](auto) { return true; })
       .Case([&](NVVM::WgmmaGroupSyncAlignedOp) {
-        decoder.emit(commitGroup, {}, {});
+        decoder.emit(commitProducts, {}, {});
         return true;
       })
       .Case([&](NVVM::WgmmaWaitGroupSyncOp wait) {
-        decoder.emit(waitForGroups, {}, {}, Flow::Memory).immediate = wait.getGroup();
+        decoder.emit(waitForProducts, {}, {}, Flow::Memory).immediate = wait.getGroup();
         return true;
       })
       .Case([&](NVVM::FenceProxyOp fence) {

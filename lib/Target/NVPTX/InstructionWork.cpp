@@ -19,7 +19,6 @@ using namespace llvm;
 using namespace tessera;
 
 static constexpr unsigned kConstantSpace = 4, kParameterSpace = 101;
-static constexpr unsigned kLanes = GPUMachine::kWarpSize;
 
 int WorkOfInstructions::findBase(const Value *address) const {
   for (unsigned steps = 0; steps < 64; ++steps) {

@@ -15,7 +15,6 @@
 using namespace llvm;
 using namespace tessera;
 
-static constexpr unsigned kLanes = GPUMachine::kWarpSize;
 /// Stands for sizes and strides that are unknown.
 static constexpr int64_t kStandIn = 1 << 12;
 

@@ -22,7 +22,8 @@ class Value;
 
 namespace tessera {
 
-using Lanes = std::array<int64_t, GPUMachine::kWarpSize>;
+inline constexpr unsigned kLanes = GPUMachine::kWarpSize;
+using Lanes = std::array<int64_t, kLanes>;
 
 class LaneValues {
 public:

@@ -54,7 +54,8 @@ private:
   }
 };
 
-template <template <typename> class Model, typename... Ops> void attach(MLIRContext *context) {
+template <template <typename> class Model, typename... Ops>
+void attachModels(MLIRContext *context) {
   (Ops::template attachInterface<Model<Ops>>(*context), ...);
 }
 
@@ -62,9 +63,9 @@ template <template <typename> class Model, typename... Ops> void attach(MLIRCont
 
 void tessera::registerTileGPUScratchModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, tile::TileDialect *, tilegpu::TileGPUDialect *) {
-    attach<DeliveryModel, tile::LoadOp, tile::AtomicLoadOp, tile::AtomicRMWOp, tile::AtomicCASOp,
-           tile::ClockOp>(context);
-    attach<ForeignModel, tile::InlineAsmOp, tile::ExternElementwiseOp>(context);
+    attachModels<DeliveryModel, tile::LoadOp, tile::AtomicLoadOp, tile::AtomicRMWOp,
+                 tile::AtomicCASOp, tile::ClockOp>(context);
+    attachModels<ForeignModel, tile::InlineAsmOp, tile::ExternElementwiseOp>(context);
     attachExchangeScratchModels(context);
   });
 }

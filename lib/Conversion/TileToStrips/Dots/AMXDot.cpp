@@ -29,8 +29,8 @@ using namespace mlir;
 namespace tessera {
 namespace {
 
-constexpr int64_t kRows = AMXInstruction::kRows, kWords = AMXInstruction::kWords,
-                  kWordBytes = AMXInstruction::kWordBytes;
+constexpr int64_t kTileRows = AMXInstruction::kRows, kTileWords = AMXInstruction::kWords,
+                  kTileWordBytes = AMXInstruction::kWordBytes;
 
 /// Columns of registers in a block of the result that has two rows of them.
 constexpr int64_t kPanelTiles = 2;
@@ -40,8 +40,8 @@ constexpr int64_t kPrefetchWords = 64;
 /// The words of k in a panel of b. It takes half of the first-level cache; rows of a and of the
 /// result pass through.
 int64_t getPanelWords(const HostMachine &machine, int64_t columns) {
-  int64_t words = machine.l1.bytes / 2 / (columns * kWords * kWordBytes);
-  return std::max(kWords, words / kWords * kWords);
+  int64_t words = machine.l1.bytes / 2 / (columns * kTileWords * kTileWordBytes);
+  return std::max(kTileWords, words / kTileWords * kTileWords);
 }
 
 class AMXDotEmitter : TileLoops {
@@ -53,9 +53,9 @@ public:
     auto aType = cast<MemRefType>(dot.getA().getType());
     auto bType = cast<MemRefType>(dot.getB().getType());
     M = aType.getDimSize(0);
-    rowTiles = llvm::divideCeil(M, kRows);
+    rowTiles = llvm::divideCeil(M, kTileRows);
     words = aType.getDimSize(1) / steps;
-    columnTiles = bType.getDimSize(1) / kWords;
+    columnTiles = bType.getDimSize(1) / kTileWords;
     blockRows = rowTiles == 1 ? 1 : 2;
     blockColumns = std::min<int64_t>(columnTiles, rowTiles == 1 && !kept ? 4 : kPanelTiles);
     depth = std::min(words, getPanelWords(machine, blockColumns));
@@ -68,19 +68,20 @@ public:
   int64_t emit(int64_t offset) {
     int64_t begin = offset;
     if (!panels && !kept) {
-      packedB = reserve({depth, blockColumns * kWords}, b.getI32Type(), offset);
+      packedB = reserve({depth, blockColumns * kTileWords}, b.getI32Type(), offset);
       ofB = describe(packedB);
     }
-    bool isPadded = M % kRows != 0;
+    bool isPadded = M % kTileRows != 0;
     if (isPadded || isConverted(dot.getA())) {
       Type element = cast<MemRefType>(dot.getA().getType()).getElementType();
-      packedA = reserve({rowTiles * kRows, depth * steps},
+      packedA = reserve({rowTiles * kTileRows, depth * steps},
                         isConverted(dot.getA()) ? b.getBF16Type() : element, offset);
     }
     Value sums = dot.getAcc();
     if (isPadded) {
       auto type = cast<MemRefType>(sums.getType());
-      sums = reserve({rowTiles * kRows, columnTiles * kWords}, type.getElementType(), offset);
+      sums =
+          reserve({rowTiles * kTileRows, columnTiles * kTileWords}, type.getElementType(), offset);
       copySums(dot.getAcc(), sums);
     }
     ofA = describe(packedA ? packedA : dot.getA());
@@ -94,7 +95,7 @@ public:
         else if (packedB)
           packB(word, column, columns, count);
         if (kept)
-          ofB = describe(kept->getPanel(b, loc, times(column, kWords), columns * kWords));
+          ofB = describe(kept->getPanel(b, loc, times(column, kTileWords), columns * kTileWords));
         forEachBlock(rowTiles, blockRows, [&](Value row, int64_t rows) {
           emitBlock(word, row, column, rows, columns, count);
         });
@@ -113,11 +114,11 @@ private:
   /// Words of b from `word` of the dot on, which is `packedWord` of what is packed.
   void loadTileOfB(int64_t tile, Value word, Value packedWord, Value column, int64_t offset) {
     if (!panels) {
-      loadTile(tile, ofB, packedWord, index(offset * kWords));
+      loadTile(tile, ofB, packedWord, index(offset * kTileWords));
       return;
     }
     Value address =
-        panels->getAddress(b, loc, add(word, packedWord), times(add(column, offset), kWords));
+        panels->getAddress(b, loc, add(word, packedWord), times(add(column, offset), kTileWords));
     auto type = LLVM::LLVMPointerType::get(b.getContext());
     Value pointer = LLVM::IntToPtrOp::create(b, loc, type, address);
     loadTile(tile, pointer, panels->wordBytes);
@@ -127,7 +128,7 @@ private:
     Value distance = arith::ConstantIntOp::create(b, loc, kPrefetchWords, 64);
     distance = arith::MulIOp::create(b, loc, distance, panels->wordBytes);
     Value line = advance(pointer, distance);
-    for (int64_t i = 0; i < kWords; ++i) {
+    for (int64_t i = 0; i < kTileWords; ++i) {
       LLVM::Prefetch::create(b, loc, line, /*rw=*/0, /*hint=*/3, /*cache=*/1);
       line = advance(line, panels->wordBytes);
     }
@@ -169,7 +170,7 @@ private:
 
   /// All rows of a, `count` words from `word` on.
   void packA(Value word, int64_t count) {
-    int64_t width = kWords * steps;
+    int64_t width = kTileWords * steps;
     forEach(0, M, 1, [&](Value row) {
       forEach(0, count * steps, width, [&](Value k) {
         Value elements = loadElements(dot.getA(), row, add(times(word, steps), k), width);
@@ -180,8 +181,8 @@ private:
 
   /// Words of b from `word` on, for `columns` columns of registers.
   void packB(Value word, Value column, int64_t columns, int64_t count) {
-    int64_t width = columns * kWords;
-    Value first = times(column, kWords);
+    int64_t width = columns * kTileWords;
+    Value first = times(column, kTileWords);
     forEach(0, count, 1, [&](Value at) {
       SmallVector<Value> rows;
       for (int64_t step = 0; step < steps; ++step)
@@ -195,14 +196,14 @@ private:
   /// The same from a buffer whose rows are columns of b, 16 words of 16 of them at a time.
   void packColumns(Value word, Value column, int64_t columns, int64_t count) {
     Type element = cast<MemRefType>(columnsOfB.getType()).getElementType();
-    auto loaded = VectorType::get(kWords * steps, element);
-    auto type = VectorType::get(kWords, b.getI32Type());
-    Value first = times(column, kWords);
-    forEach(0, count, kWords, [&](Value at) {
+    auto loaded = VectorType::get(kTileWords * steps, element);
+    auto type = VectorType::get(kTileWords, b.getI32Type());
+    Value first = times(column, kTileWords);
+    forEach(0, count, kTileWords, [&](Value at) {
       Value k = times(add(word, at), steps);
-      forEach(0, columns * kWords, kWords, [&](Value target) {
+      forEach(0, columns * kTileWords, kTileWords, [&](Value target) {
         SmallVector<Value> block;
-        for (int64_t i = 0; i < kWords; ++i) {
+        for (int64_t i = 0; i < kTileWords; ++i) {
           SmallVector<Value> place{add(add(first, target), i), k};
           Value elements = vector::LoadOp::create(b, loc, loaded, columnsOfB, place);
           block.push_back(vector::BitCastOp::create(b, loc, type, elements));
@@ -215,9 +216,9 @@ private:
 
   /// Copies the rows of the result.
   void copySums(Value from, Value to) {
-    auto type = VectorType::get(kWords, cast<MemRefType>(from.getType()).getElementType());
+    auto type = VectorType::get(kTileWords, cast<MemRefType>(from.getType()).getElementType());
     forEach(0, M, 1, [&](Value row) {
-      forEach(0, columnTiles * kWords, kWords, [&](Value column) {
+      forEach(0, columnTiles * kTileWords, kTileWords, [&](Value column) {
         Value sums = vector::LoadOp::create(b, loc, type, from, ValueRange{row, column});
         vector::StoreOp::create(b, loc, sums, to, ValueRange{row, column});
       });
@@ -227,10 +228,10 @@ private:
   /// The words of a block that fill a register, one after another.
   void forEachWord(int64_t count, llvm::function_ref<void(Value)> body) {
     if (!kept) {
-      forEach(0, count, kWords, body);
+      forEach(0, count, kTileWords, body);
       return;
     }
-    auto loop = scf::ForOp::create(b, loc, index(0), kept->steps, index(kWords));
+    auto loop = scf::ForOp::create(b, loc, index(0), kept->steps, index(kTileWords));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     body(loop.getInductionVar());
@@ -243,7 +244,7 @@ private:
     auto forEachSum = [&](auto body) {
       for (int64_t r = 0; r < rows; ++r)
         for (int64_t c = 0; c < columns; ++c)
-          body(r, c, times(add(row, r), kRows), times(add(column, c), kWords));
+          body(r, c, times(add(row, r), kTileRows), times(add(column, c), kTileWords));
     };
     forEachSum([&](int64_t r, int64_t c, Value sumRow, Value sumColumn) {
       loadTile(r * columns + c, ofAcc, sumRow, sumColumn);
@@ -251,7 +252,7 @@ private:
     forEachWord(count, [&](Value k) {
       Value step = times(packedA ? k : add(word, k), steps);
       for (int64_t r = 0; r < rows; ++r)
-        loadTile(firstA + r, ofA, times(add(row, r), kRows), step);
+        loadTile(firstA + r, ofA, times(add(row, r), kTileRows), step);
       // Columns of b take turns in the registers that remain.
       for (int64_t c = 0; c < columns; ++c) {
         int64_t tile = firstB + c % (AMXInstruction::kRegisters - firstB);
@@ -286,8 +287,9 @@ const AMXInstruction *findAMXInstruction(strips::DotOp dot, const HostMachine &m
   auto a = cast<MemRefType>(dot.getA().getType()), b = cast<MemRefType>(dot.getB().getType());
   Type accumulator = cast<MemRefType>(dot.getAcc().getType()).getElementType();
   auto fits = [&](const AMXInstruction *instruction) {
-    return instruction && (isPacked || a.getDimSize(0) % kRows == 0) &&
-           b.getDimSize(1) % kWords == 0 && a.getDimSize(1) % (kWords * instruction->steps) == 0;
+    return instruction && (isPacked || a.getDimSize(0) % kTileRows == 0) &&
+           b.getDimSize(1) % kTileWords == 0 &&
+           a.getDimSize(1) % (kTileWords * instruction->steps) == 0;
   };
   if (a.getElementType().isInteger(8) && b.getElementType().isInteger(8) &&
       accumulator.isInteger(32) && fits(machine.int8AMX))
@@ -307,7 +309,7 @@ int64_t getAMXDepth(const AMXInstruction &instruction, const HostMachine &machin
 
 PanelForm getAMXPanels(const AMXInstruction &instruction, const HostMachine &machine) {
   // Packing takes a larger part of a dot's time than it does with vectors.
-  return {kPanelTiles * kWords, instruction.steps, getAMXDepth(instruction, machine),
+  return {kPanelTiles * kTileWords, instruction.steps, getAMXDepth(instruction, machine),
           /*minPrograms=*/4};
 }
 

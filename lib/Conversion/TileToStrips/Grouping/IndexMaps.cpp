@@ -20,7 +20,7 @@ constexpr double kMaxUsesPerElement = 2, kMaxUsesPerElementOfScalars = 16;
 constexpr unsigned kMaxMapsPerValue = 64;
 
 /// One step from the index of a value to that of an operand.
-struct Step {
+struct MapStep {
   AffineMap map;           ///< null for an index that is not one of those of the result
   int64_t number = 0;      ///< what else tells it from others: an operand of several, or anything
   Operation *op = nullptr; ///< without a map: whose operand it is
@@ -28,7 +28,7 @@ struct Step {
   SmallVector<int64_t> result = {}, source = {};
 
   auto key() const { return std::make_tuple(map.getAsOpaquePointer(), number, op); }
-  bool operator<(const Step &other) const { return key() < other.key(); }
+  bool operator<(const MapStep &other) const { return key() < other.key(); }
 };
 
 /// Index maps as numbers: each is another one and a step, 0 is the index of the nest. Maps of many
@@ -41,7 +41,7 @@ public:
   std::optional<unsigned> follow(unsigned map, OpOperand &operand, OpResult result);
 
 private:
-  unsigned intern(unsigned parent, Step step) {
+  unsigned intern(unsigned parent, MapStep step) {
     auto [it, isNew] = numbers.try_emplace({parent, step}, parents.size());
     if (isNew) {
       parents.push_back(parent);
@@ -49,13 +49,13 @@ private:
     }
     return it->second;
   }
-  unsigned merge(unsigned parent, Step step) {
+  unsigned merge(unsigned parent, MapStep step) {
     return step.map.isIdentity() ? parent : intern(parent, std::move(step));
   }
 
-  std::map<std::pair<unsigned, Step>, unsigned> numbers;
+  std::map<std::pair<unsigned, MapStep>, unsigned> numbers;
   SmallVector<unsigned> parents{0};
-  SmallVector<Step> steps{Step()};
+  SmallVector<MapStep> steps{MapStep()};
 };
 
 bool movesElements(Operation *op) {
@@ -68,7 +68,7 @@ std::optional<unsigned> IndexMaps::follow(unsigned map, OpOperand &operand, OpRe
   unsigned number = operand.getOperandNumber();
   if (!movesElements(op))
     return intern(map, {{}, number, op});
-  Step last = steps[map], step{tile::getSourceMap(operand, result.getResultNumber()), number};
+  MapStep last = steps[map], step{tile::getSourceMap(operand, result.getResultNumber()), number};
   if (tile::onlyReshapes(op) && !tile::movesDimensions(op)) {
     step.result.assign(tile::getShape(result.getType()).begin(),
                        tile::getShape(result.getType()).end());

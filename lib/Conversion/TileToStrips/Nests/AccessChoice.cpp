@@ -31,7 +31,7 @@ constexpr unsigned kMaxRowsAhead = 16;
 /// A row of up to so many lines is fetched as a whole. The hardware prefetcher continues longer
 /// rows once it has their first lines. A core has so few lines in flight that all lines of a long
 /// row would delay the next rows.
-constexpr int64_t kMaxLinesPerRow = 4, kLinesOfLongRow = 2, kLineBytes = 64;
+constexpr int64_t kMaxLinesPerRow = 4, kLinesOfLongRow = 2, kCacheLineBytes = 64;
 
 static int64_t getElementBytes(Value pointers) {
   return cast<tile::PointerType>(getElementTypeOrSelf(pointers.getType())).getPointeeBytes();
@@ -63,7 +63,7 @@ unsigned getPrefetchDistance(tile::LoadOp load, AccessAnalysis &access, unsigned
     return 0;
   int64_t elementBytes = getElementBytes(load.getPtr());
   int64_t bytes = shape[*choice.laneDim] * elementBytes;
-  if (bytes < kLineBytes)
+  if (bytes < kCacheLineBytes)
     return 0;
   if (form.isAffineAlong(dim) && !(isCopied(load) && isShortPiece(form, dim, bytes, elementBytes)))
     return 0;
@@ -80,12 +80,12 @@ static void fetchRow(StripEmitter &emitter, tile::LoadOp load, ArrayRef<Index> a
   auto type = LLVM::LLVMPointerType::get(b.getContext());
   Value pointer = LLVM::IntToPtrOp::create(b, loc, type, address);
   int64_t elements = tile::getShape(load.getPtr().getType())[*choice.laneDim];
-  int64_t lines = elements * getElementBytes(load.getPtr()) / kLineBytes;
+  int64_t lines = elements * getElementBytes(load.getPtr()) / kCacheLineBytes;
   for (int64_t line = 0; line < (lines > kMaxLinesPerRow ? kLinesOfLongRow : lines); ++line) {
     Value part = pointer;
     if (line)
       part = LLVM::GEPOp::create(b, loc, type, b.getI8Type(), pointer,
-                                 ArrayRef<LLVM::GEPArg>{int32_t(line * kLineBytes)});
+                                 ArrayRef<LLVM::GEPArg>{int32_t(line * kCacheLineBytes)});
     LLVM::Prefetch::create(b, loc, part, /*rw=*/0, /*hint=*/3, /*cache=*/1);
   }
 }
@@ -271,7 +271,7 @@ void FetchAhead::emit(StripEmitter &emitter, strips::GroupOp group, Value positi
     Value offset = arith::IndexCastOp::create(b, loc, b.getI64Type(), position);
     Type element = b.getIntegerType(row.elementBytes * 8);
     pointer = LLVM::GEPOp::create(b, loc, type, element, pointer, ArrayRef<LLVM::GEPArg>{offset});
-    for (int64_t line = 0; line < elements * row.elementBytes; line += kLineBytes) {
+    for (int64_t line = 0; line < elements * row.elementBytes; line += kCacheLineBytes) {
       Value part = pointer;
       if (line)
         part = LLVM::GEPOp::create(b, loc, type, b.getI8Type(), pointer,

@@ -15,7 +15,7 @@ namespace tessera {
 constexpr int64_t kMinRows = 4;
 /// It shares the first-level cache with what is computed.
 constexpr int64_t kMaxRowBytes = 2048;
-constexpr int64_t kMaxStores = 64;
+constexpr int64_t kMaxZeroStores = 64;
 
 static int64_t getRowBytes(tile::LoadOp load, ArrayRef<int64_t> shape, unsigned laneDim) {
   auto pointer = cast<tile::PointerType>(getElementTypeOrSelf(load.getPtr().getType()));
@@ -65,7 +65,7 @@ void prepareZeroRow(StripEmitter &emitter, strips::GroupOp group, AccessAnalysis
       bytes = std::max(bytes, getRowBytes(load, group.getShape(), *choice.laneDim));
       stripBytes = bytes / (group.getShape()[*choice.laneDim] / choice.lanes);
     }
-  if (bytes == 0 || bytes % 4 != 0 || stripBytes % 4 != 0 || bytes / stripBytes > kMaxStores)
+  if (bytes == 0 || bytes % 4 != 0 || stripBytes % 4 != 0 || bytes / stripBytes > kMaxZeroStores)
     return;
   Location loc = group.getLoc();
   OpBuilder &b = emitter.atStart();

@@ -17,17 +17,17 @@ struct Model : CostOpInterface::ExternalModel<Model<Op, cost>, Op> {
   ElementCost getElementCost(Operation *) const { return cost; }
 };
 
-template <ElementCost cost, typename... Ops> void attach(MLIRContext &context) {
+template <ElementCost cost, typename... Ops> void attachCosts(MLIRContext &context) {
   (Ops::template attachInterface<Model<Ops, cost>>(context), ...);
 }
 
 } // namespace
 
 void tessera::tile::registerElementCosts(MLIRContext &context) {
-  attach<ElementCost::Function, arith::DivFOp, arith::RemFOp>(context);
-  attach<ElementCost::Instruction, math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp,
-         math::FmaOp, math::CopySignOp, math::TruncOp, math::RoundOp, math::RoundEvenOp,
-         math::IsNaNOp>(context);
+  attachCosts<ElementCost::Function, arith::DivFOp, arith::RemFOp>(context);
+  attachCosts<ElementCost::Instruction, math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp,
+              math::FmaOp, math::CopySignOp, math::TruncOp, math::RoundOp, math::RoundEvenOp,
+              math::IsNaNOp>(context);
 }
 
 ElementCost tessera::tile::getElementCost(Operation *op) {

@@ -144,7 +144,7 @@ SetVector<Value> MomentBranch::getCaptured(bool ofMoment) const {
 }
 
 /// True if an op and all within it at most read memory.
-bool onlyReads(Operation *op) {
+bool readsAtMost(Operation *op) {
   if (auto load = dyn_cast<LoadOp>(op); load && load.getIsVolatile())
     return false;
   std::optional<SmallVector<MemoryEffects::EffectInstance>> effects = getEffectsRecursively(op);
@@ -256,7 +256,7 @@ std::optional<StringRef> FlatLoop::plan() {
     if (llvm::any_of(lasts, isThis))
       continue;
     bool isBehind = firstClosing->isBeforeInBlock(&op);
-    if (!onlyReads(&op))
+    if (!readsAtMost(&op))
       return StringRef("it writes to memory in other iterations than the last one of a tile");
     if (isBehind && !isMemoryEffectFree(&op))
       return StringRef("it reads memory behind the conditional on its last iteration of a tile");

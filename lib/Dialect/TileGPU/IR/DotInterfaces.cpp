@@ -30,7 +30,7 @@ static int64_t countElements(Operation *dot) {
   return tile ? tile.getNumElements() : 1;
 }
 
-static Type getElement(Type type) {
+static Type getOperandElement(Type type) {
   auto buffer = dyn_cast<MemDescType>(type);
   return buffer ? buffer.getElementType() : getElementTypeOrSelf(type);
 }
@@ -45,7 +45,7 @@ static int64_t getDepth(Operation *dot) {
 /// Cycles on tensor cores, at this rate for 16 bits.
 static int64_t getTensorCycles(Operation *dot, int64_t rate, const GPUMachine &machine) {
   int64_t products = countElements(dot) * getDepth(dot);
-  Type element = getElement(dot->getOperand(0).getType());
+  Type element = getOperandElement(dot->getOperand(0).getType());
   if (element.isF64())
     return products / machine.warpMMARateF64;
   return GPUMachine::getDotCycles(countElements(dot), getDepth(dot), 8 * getElementBytes(element),
