@@ -2,6 +2,7 @@
 
 #include "tessera/Target/LLVMIR/LLVMIR.h"
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
+#include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/InstIterator.h"
@@ -44,7 +45,8 @@ std::vector<int> findBits(const std::string &text, unsigned &words) {
   auto module = parseLLVMIR(text, "test.ll", context);
   llvm::Function &function = *module->getFunction("k");
   llvm::DominatorTree dominators(function);
-  packHeldMasks(function, dominators);
+  llvm::LoopInfo loops(dominators);
+  packHeldMasks(function, loops, dominators);
   EXPECT_FALSE(llvm::verifyFunction(function, &llvm::errs()));
   std::vector<int> bits;
   words = 0;

@@ -85,8 +85,7 @@ void MaskWord::pack() {
     }
 }
 
-void tessera::packHeldMasks(Function &function, DominatorTree &dominators) {
-  LoopInfo loops(dominators);
+void tessera::packHeldMasks(Function &function, LoopInfo &loops, DominatorTree &dominators) {
   MapVector<Instruction *, MaskUses> uses;
   for (Instruction &op : instructions(function)) {
     auto *call = dyn_cast<CallInst>(&op);

@@ -293,6 +293,7 @@ void tessera::optimizeForNVPTX(Module &module, TargetMachine &machine) {
     packCarriedWords(function);
     shareAddressBases(function);
     if (!function.isDeclaration())
-      packHeldMasks(function, functions.getResult<DominatorTreeAnalysis>(function));
+      packHeldMasks(function, functions.getResult<LoopAnalysis>(function),
+                    functions.getResult<DominatorTreeAnalysis>(function));
   }
 }

@@ -109,7 +109,8 @@ void packCarriedWords(llvm::Function &function);
 
 /// Keeps masks of loads for later stores in the bits of a register, if they are more than a thread
 /// has predicates. Masks that a loop takes from before it stay.
-void packHeldMasks(llvm::Function &function, llvm::DominatorTree &dominators);
+void packHeldMasks(llvm::Function &function, llvm::LoopInfo &loops,
+                   llvm::DominatorTree &dominators);
 
 /// Optimises the module and writes it as PTX. The module is spent afterwards.
 void optimizeForNVPTX(llvm::Module &module, llvm::TargetMachine &machine);
