@@ -145,6 +145,55 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target
 
 // -----
 
+// A program with a dot takes long. Its groups have exactly the rows that fill the GPU, also across
+// axis 2: (264 - 1) / width + 1, and fewer in the last group.
+
+#acc = #tilegpu.layout<16x8, reg = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
+#a = #tilegpu.layout<16x16, reg = [[0, 1], [0, 8], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
+#b = #tilegpu.layout<16x8, reg = [[1, 0], [8, 0]], lane = [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]]>
+// CHECK-LABEL: llvm.func @grouped_dots
+// CHECK-NOT: llvm.intr.ctlz
+// CHECK: %[[WIDTH:.*]] = nvvm.read.ptx.sreg.nctaid.x
+// CHECK: %[[HEIGHT:.*]] = nvvm.read.ptx.sreg.nctaid.y
+// CHECK: %[[BEFORE:.*]] = llvm.mul %{{.*}}, %[[HEIGHT]]
+// CHECK: %[[ROW:.*]] = llvm.add %{{.*}}, %[[BEFORE]]
+// CHECK: %[[ROWS:.*]] = llvm.mul %[[HEIGHT]], %{{.*}}
+// CHECK: %[[AT_ONCE:.*]] = llvm.mlir.constant(263 : i32)
+// CHECK: %[[FULL:.*]] = llvm.udiv %[[AT_ONCE]], %[[WIDTH]]
+// CHECK: %[[MOST:.*]] = llvm.add %[[FULL]], %{{.*}}
+// CHECK: %[[GROUP:.*]] = llvm.udiv %[[ROW]], %[[MOST]]
+// CHECK: %[[FIRST:.*]] = llvm.mul %[[GROUP]], %[[MOST]]
+// CHECK: %[[LEFT:.*]] = llvm.sub %[[ROWS]], %[[FIRST]]
+// CHECK: %[[IS_LAST:.*]] = llvm.icmp "ult" %[[LEFT]], %[[MOST]]
+// CHECK: %[[SIZE:.*]] = llvm.select %[[IS_LAST]], %[[LEFT]], %[[MOST]]
+// CHECK: %[[X:.*]] = nvvm.read.ptx.sreg.ctaid.x
+// CHECK: %[[IN_GROUP:.*]] = llvm.add %{{.*}}, %[[X]]
+// CHECK: %[[IN_ROW:.*]] = llvm.udiv %[[IN_GROUP]], %[[SIZE]]
+// CHECK: %[[FOUND:.*]] = llvm.add %[[FIRST]], %{{.*}}
+// CHECK: %[[SLICE:.*]] = llvm.udiv %[[FOUND]], %[[HEIGHT]]
+// CHECK: llvm.add %[[IN_ROW]], %{{.*}}
+// CHECK-NOT: llvm.udiv
+// CHECK: llvm.return
+module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+  tile.func @grouped_dots(%p: !tile.ptr<i32>, %out: !tile.ptr<f32>) attributes {tilegpu.occupancy = 2 : i32, tilegpu.grouped_rows} {
+    %i = tile.program_id 0
+    %j = tile.program_id 1
+    %k = tile.program_id 2
+    %m = arith.addi %i, %j : i32
+    %n = arith.addi %m, %k : i32
+    tile.store %p, %n : !tile.ptr<i32>
+    %a = arith.constant dense<1.0> : tensor<16x16xf16, #a>
+    %b = arith.constant dense<1.0> : tensor<16x8xf16, #b>
+    %acc = arith.constant dense<0.0> : tensor<16x8xf32, #acc>
+    %d = tilegpu.mma_dot %a, %b, %acc {warps = array<i32: 1, 1>} : tensor<16x16xf16, #a>, tensor<16x8xf16, #b> -> tensor<16x8xf32, #acc>
+    %at = tile.splat %out : !tile.ptr<f32> -> tensor<16x8x!tile.ptr<f32>, #acc>
+    tile.store %at, %d : tensor<16x8x!tile.ptr<f32>, #acc>
+    tile.return
+  }
+}
+
+// -----
+
 // Five arguments are a table of the parameters, which the launch passes behind all others; its
 // number is in the module's launch.
 
