@@ -456,6 +456,7 @@ ProgramWork KernelSkeleton::walk(const LaunchSizes &launch) const {
     result = walkPrograms(*this, launch, samples, found, ignored);
   }
   findRereads(*this, launch, result);
+  result.usesMbarriers = usesMbarriers;
   return result;
 }
 
@@ -522,7 +523,7 @@ std::string KernelSkeleton::print() const {
     ofBlocks.push_back(toJSON(block));
   std::string text;
   llvm::raw_string_ostream(text) << llvm::json::Value(
-      llvm::json::Array{std::move(ofValues), std::move(ofBlocks)});
+      llvm::json::Array{std::move(ofValues), std::move(ofBlocks), int(usesMbarriers)});
   return text;
 }
 
@@ -641,10 +642,12 @@ std::optional<KernelSkeleton> KernelSkeleton::parse(llvm::StringRef text) {
     return std::nullopt;
   }
   const llvm::json::Array *both = json->getAsArray();
-  if (!both || both->size() != 2)
+  // Kernels that an older compiler stored have no third part.
+  if (!both || both->size() < 2 || both->size() > 3)
     return std::nullopt;
   Reader reader;
   KernelSkeleton skeleton;
+  skeleton.usesMbarriers = both->size() > 2 && reader.integer(*both, 2, 0, 2);
   const llvm::json::Array &values = reader.array(*both, 0), &blocks = reader.array(*both, 1);
   for (size_t i = 0; i < values.size(); ++i)
     skeleton.values.push_back(readValue(reader, reader.array(values, i), values.size()));

@@ -13,9 +13,13 @@ using namespace tessera;
 /// How sharply the longest of several times decides about all of them (see the header).
 static constexpr double kSharpnessOfResources = 3, kSharpnessOfMemory = 4;
 
-/// The same of latency beside work: few warps of a scheduler hide little of it.
-static double getSharpnessOfWave(double warpsOfScheduler) {
-  constexpr double kOfOneWarp = 1.3, kOfEachWarp = 0.3, kMax = 6;
+/// The same of latency beside work: few warps of a scheduler hide little of it. If copies fill a
+/// ring, and warps wait for its phases, more warps do not hide more. They take the same tiles in
+/// turn.
+static double getSharpnessOfWave(double warpsOfScheduler, bool hasRing) {
+  constexpr double kOfOneWarp = 1.3, kOfEachWarp = 0.3, kMax = 6, kOfRing = 2;
+  if (hasRing)
+    return kOfRing;
   return std::min(kOfOneWarp + kOfEachWarp * (warpsOfScheduler - 1), kMax);
 }
 
@@ -103,9 +107,11 @@ LaunchCost LaunchCost::get(const ProgramWork &work, const KernelResources &kerne
   llvm::SmallVector<double> resources(cost.busy.amounts.begin(), cost.busy.amounts.end());
   resources.push_back(rates.blockCycles);
   double busy = combine(resources, kSharpnessOfResources);
+  bool hasRing = work.usesMbarriers && kernel.stages > 1;
   auto getWave = [&](int64_t programs) {
     double warps = double(programs * kernel.warps) / double(GPUMachine::kWarpsOfWarpgroup);
-    return programs ? combine({double(programs) * busy, cost.latency}, getSharpnessOfWave(warps))
+    return programs ? combine({double(programs) * busy, cost.latency},
+                              getSharpnessOfWave(warps, hasRing))
                     : 0.0;
   };
   int64_t slots = numSMs * cost.resident, last = llvm::divideCeil(blocks % slots, numSMs);

@@ -198,6 +198,7 @@ TEST(KernelSkeletonTest, SwitchesOfWarps) {
 
 TEST(KernelSkeletonTest, TextIsReadBack) {
   KernelSkeleton skeleton = makeLoop(64);
+  skeleton.usesMbarriers = true;
   skeleton.blocks[1].pending = 12.5;
   skeleton.blocks[1].stored = {{-1, 32}, {2, 512}};
   skeleton.blocks[1].reads = {{-1, {32, 0, 9}}, {2, {0, 8, 1}}};
@@ -207,6 +208,7 @@ TEST(KernelSkeletonTest, TextIsReadBack) {
   EXPECT_EQ(read->print(), text);
   EXPECT_EQ(read->walk(getSizes(640)).latency, skeleton.walk(getSizes(640)).latency);
   EXPECT_EQ(read->walk(getSizes(640)).stored[2], 10 * 512);
+  EXPECT_TRUE(read->walk(getSizes(640)).usesMbarriers);
   EXPECT_EQ(read->blocks[1].reads[2].shared, 8);
   EXPECT_EQ(read->blocks[1].reads[-1].axes, 9u);
   for (llvm::StringRef bad : {"", "[]", "[[],[]]", "{}", "[[],[[]]]", "[[[99,32,0,-1,-1,-1]],[]]"})

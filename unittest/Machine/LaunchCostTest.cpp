@@ -59,6 +59,17 @@ TEST(LaunchCostTest, MoreResidentProgramsHideLatency) {
   }
 }
 
+TEST(LaunchCostTest, WarpsOfARingHideNoMore) {
+  ProgramWork work = makeWork(Resource::Issue, 20000, 20000);
+  auto gain = [&] {
+    return get(work, {4, 64, 200 << 10, 0, 3}, 132).microseconds -
+           get(work, {16, 64, 200 << 10, 0, 3}, 132).microseconds;
+  };
+  EXPECT_GT(gain(), 1);
+  work.usesMbarriers = true;
+  EXPECT_EQ(gain(), 0);
+}
+
 TEST(LaunchCostTest, WavesAreWhole) {
   ProgramWork work = makeWork(Resource::Tensor, 50000, 60000);
   KernelResources kernel{8, 255, 200 << 10};

@@ -197,6 +197,7 @@ struct ProgramWork {
   /// Bytes that a program reads although an earlier loop of it has read them, by the argument.
   std::map<int, double> reread;
   std::vector<double> visits; ///< of each block, by all warps
+  bool usesMbarriers = false;
   bool isCertain = true;
 
   /// The part of `programs` that has work. If branches were guessed, some programs may return at
@@ -215,6 +216,7 @@ public:
 
   std::vector<SkeletonValue> values;
   std::vector<SkeletonBlock> blocks; ///< the first one is the entry
+  bool usesMbarriers = false;        ///< warps wait for copies, or for each other, by phases
 
   ProgramWork walk(const LaunchSizes &launch) const;
 

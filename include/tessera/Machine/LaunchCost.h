@@ -15,7 +15,8 @@
 //     wave(n) = ((n * busy)^p + latency^p)^(1/p)
 //
 // How well work and latency overlap depends on the warps that a scheduler has to choose from. With
-// one they nearly add up (p = 1.3), and each more adds 0.3 to p, up to 6.
+// one they nearly add up (p = 1.3), and each more adds 0.3 to p, up to 6. Warps that wait for the
+// phases of a ring of copies take the same tiles in turn, so more warps do not hide more (p = 2).
 //
 // A grid fills all SMs several times, and the last time perhaps not whole:
 //

@@ -565,6 +565,8 @@ public:
     }
   }
 
+  bool usesMbarriers() const { return hasRoles; }
+
   double get(const BasicBlock &block) const {
     const Loop *loop = loops.getLoopFor(&block);
     return !hasRoles || (loop && meeting.contains(loop)) ? all : 1;
@@ -716,6 +718,7 @@ KernelSkeleton tessera::countWork(const Function &function, const GPUMachine &ma
   PendingValues pending(function);
   AddressAxes axes(function);
   WarpShares shares(function);
+  skeleton.usesMbarriers = shares.usesMbarriers();
   for (const BasicBlock &block : function)
     sumUp(block, works, pending, axes, machine, shares.get(block), builder.get(block));
   return skeleton;
