@@ -457,6 +457,12 @@ ProgramWork KernelSkeleton::walk(const LaunchSizes &launch) const {
   }
   findRereads(*this, launch, result);
   result.usesMbarriers = usesMbarriers;
+  double most = 0;
+  for (size_t i = 0; i < blocks.size(); ++i)
+    if (double issued = blocks[i].work[Resource::Issue] * result.visits[i]; issued > most) {
+      most = issued;
+      result.visitsOfBusiest = result.visits[i];
+    }
   return result;
 }
 

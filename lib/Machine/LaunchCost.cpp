@@ -55,7 +55,10 @@ static ResourceUse getBusyCycles(const ProgramWork &work, const KernelResources 
   busy[Resource::Doubles] = use[Resource::Doubles] * kLanes * 2 / double(machine.warpMMARateF64);
   busy[Resource::Functions] = use[Resource::Functions] * rates.functionCycles;
   busy[Resource::Shared] = use[Resource::Shared];
-  double spilledWords = double(kernel.spillBytes * kernel.warps) / GPUMachine::kRegisterBytes;
+  // Where they are is not known: half of the spilled words are taken to be used in the busiest
+  // loop.
+  double uses = std::max(double(kernel.warps), work.visitsOfBusiest / 2);
+  double spilledWords = double(kernel.spillBytes) * uses / GPUMachine::kRegisterBytes;
   busy[Resource::Global] =
       use[Resource::Global] * rates.lineCycles + spilledWords * rates.spillCycles;
   busy[Resource::Tensor] = use[Resource::Tensor];

@@ -51,6 +51,7 @@ TEST(KernelSkeletonTest, LoopsRunAsOftenAsTheArgumentSays) {
   ProgramWork work = makeLoop(64).walk(getSizes(4096));
   EXPECT_EQ(work.use[Resource::Issue], 64 * 4);
   EXPECT_EQ(work.latency, 100 + 64 * 10);
+  EXPECT_NEAR(work.visitsOfBusiest, 64, 1e-9);
   EXPECT_EQ(work.traffic[1].first, 64 * 128);
   EXPECT_TRUE(work.isCertain);
   // Each warp issues its own instructions; the program takes as long as one.

@@ -105,6 +105,10 @@ TEST(LaunchCostTest, SpillsCost) {
   ProgramWork work = makeWork(Resource::Issue, 1000, 1000);
   EXPECT_GT(get(work, {8, 255, 0, /*spillBytes=*/4096}, 1320).microseconds,
             get(work, {8, 255, 0}, 1320).microseconds);
+  // Eight warps have 100 iterations of a loop.
+  double once = get(work, {8, 255, 0, 4096}, 1320).busy[Resource::Global];
+  work.visitsOfBusiest = 8 * 100;
+  EXPECT_EQ(get(work, {8, 255, 0, 4096}, 1320).busy[Resource::Global], 50 * once);
 }
 
 } // namespace

@@ -197,6 +197,7 @@ struct ProgramWork {
   /// Bytes that a program reads although an earlier loop of it has read them, by the argument.
   std::map<int, double> reread;
   std::vector<double> visits; ///< of each block, by all warps
+  double visitsOfBusiest = 0; ///< of the block that issues most in all, by all warps
   bool usesMbarriers = false;
   bool isCertain = true;
 
