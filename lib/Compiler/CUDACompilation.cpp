@@ -20,6 +20,7 @@
 #include "tessera/Support/CompileClock.h"
 #include "tessera/Support/UserError.h"
 #include "tessera/Target/LLVMIR/LLVMIR.h"
+#include "tessera/Target/NVPTX/AssemblerWarnings.h"
 #include "tessera/Target/NVPTX/ExternLibrary.h"
 #include "tessera/Target/NVPTX/KernelWork.h"
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
@@ -264,39 +265,6 @@ std::unique_ptr<llvm::Module> CUDACompilation::makeLLVMIR(ModuleOp module) {
   return code;
 }
 
-/// The source locations of wgmma dots, in order.
-static std::vector<std::string> getDotPlaces(llvm::ArrayRef<Remark> remarks) {
-  std::vector<std::string> places;
-  for (const Remark &remark : remarks)
-    if (remark.kind == RemarkKind::Dot && remark.get("instruction") == "wgmma")
-      places.push_back(remark.place.print());
-  places.erase(std::unique(places.begin(), places.end()), places.end());
-  return places;
-}
-
-/// Adds a source location to a warning of ptxas about wgmma, which concerns dots. If the warning
-/// names a line of the PTX, the line has a location. ptxas 13.0 names none: then any of the dots
-/// may be meant.
-static Remark addPlace(const std::string &warning, llvm::StringRef ptx,
-                       llvm::ArrayRef<Remark> remarks) {
-  Remark result{RemarkKind::Assembler, {}, warning, {}};
-  llvm::StringRef text = warning;
-  if (!text.contains("wgmma") && !text.contains("GMMA"))
-    return result;
-  unsigned line = 0;
-  llvm::StringRef behind = text.split(" line ").second;
-  if (!behind.consumeInteger(10, line))
-    result.place = SourcePlace::parse(findSourcePlace(ptx, line));
-  std::vector<std::string> places = getDotPlaces(remarks);
-  if (!result.place.file.empty() || places.empty())
-    return result;
-  if (places.size() == 1)
-    result.place = SourcePlace::parse(places.front());
-  else
-    result.message = llvm::join(places, " or ") + ": " + warning;
-  return result;
-}
-
 /// The user error for the first error of ptxas ("..., line 33; error : ..."), if its line is inline
 /// assembly.
 static std::optional<UserError> findAssemblyMistake(llvm::StringRef said, llvm::StringRef ptx) {
@@ -391,13 +359,6 @@ std::string CUDACompilation::makePTX(std::unique_ptr<llvm::Module> code) {
   return ptx;
 }
 
-/// From so many warps an SM on, registers for loads in flight hide as much latency as warps do.
-static constexpr int kEnoughWarps = 32;
-/// From so many warps an SM on, further ones hide little latency.
-static constexpr int kMaxWarps = 48;
-/// Spilling a few words costs less than the latency that few warps cannot hide.
-static constexpr int kMaxSpilledBytes = 40;
-
 /// True if going from so many programs to more of them hides enough latency to be worth spills.
 static bool isWorthSpills(int now, int more) { return 4 * more >= 5 * now; }
 
@@ -421,12 +382,12 @@ static bool mayShare(int programs, const KernelMetadata &metadata, const GPUMach
 /// Otherwise a third or fourth is worth an eighth, and further ones hide little latency.
 static SmallVector<int> findOneMoreProgram(const KernelMetadata &metadata,
                                            const GPUMachine &machine) {
-  constexpr int kMaxPrograms = 4;
   int threads = GPUMachine::kWarpSize * metadata.numWarps, programs = countPrograms(metadata) + 1;
-  if (programs < 2 || programs > kMaxPrograms || !mayShare(programs, metadata, machine))
+  if (programs < 2 || programs > RetryBudget::kMaxPrograms ||
+      !mayShare(programs, metadata, machine))
     return {};
   int given = metadata.numRegisters - GPUMachine::getRegisters(threads * programs);
-  bool isEnough = programs * static_cast<int>(metadata.numWarps) == kEnoughWarps;
+  bool isEnough = programs * static_cast<int>(metadata.numWarps) == RetryBudget::kEnoughWarpsOfSM;
   if (given > metadata.numRegisters / (programs == 2 || isEnough ? 4 : 8))
     return {};
   return {programs};
@@ -442,10 +403,11 @@ static int countWarps(const KernelMetadata &metadata) {
 static SmallVector<int> findDenserPrograms(const KernelMetadata &metadata,
                                            const GPUMachine &machine) {
   int threads = GPUMachine::kWarpSize * metadata.numWarps, now = countPrograms(metadata);
-  if (now == 0 || countWarps(metadata) >= kEnoughWarps)
+  if (now == 0 || countWarps(metadata) >= RetryBudget::kEnoughWarpsOfSM)
     return {};
   auto fits = [&](int programs) {
-    return metadata.numWarps * (programs - 1) < kMaxWarps && mayShare(programs, metadata, machine);
+    return metadata.numWarps * (programs - 1) < RetryBudget::kMaxWarpsOfSM &&
+           mayShare(programs, metadata, machine);
   };
   SmallVector<int> found;
   for (int programs = now + 1; fits(programs); ++programs)
@@ -462,9 +424,9 @@ static SmallVector<int> findDenserPrograms(const KernelMetadata &metadata,
 /// that fit in any case: then a load has to be far from its use for a delay to matter.
 static bool delaysLoads(StringRef ptx, int warps) {
   constexpr unsigned kFarInstructions = 128;
-  if (ptx.contains("mma") || warps <= kEnoughWarps || meetsAtBarriers(ptx))
+  if (ptx.contains("mma") || warps <= RetryBudget::kEnoughWarpsOfSM || meetsAtBarriers(ptx))
     return false;
-  return warps <= kMaxWarps || hasEarlyLoads(ptx, kFarInstructions);
+  return warps <= RetryBudget::kMaxWarpsOfSM || hasEarlyLoads(ptx, kFarInstructions);
 }
 
 std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isScheduledAgain) {
@@ -478,7 +440,7 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
     early.reset();
   } catch (InsufficientRegisters &error) {
     early.reset();
-    std::vector<std::string> places = getDotPlaces(metadata.remarks);
+    std::vector<std::string> places = getPlacesOfGroupDots(metadata.remarks);
     if (error.location.empty() && !places.empty())
       error.location = places.front();
     throw;
@@ -490,7 +452,7 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
   }
   readRegisters(assembled);
   int programs = getProgramsPerSM(ptx);
-  int failed = metadata.spillBytes > kMaxSpilledBytes ? programs : 0;
+  int failed = metadata.spillBytes > RetryBudget::kMaxBytesSpilledForPrograms ? programs : 0;
   // The number of programs an SM is an estimate. If the kernel spills, try one program less, then a
   // single one, which has all registers.
   for (int fewer : {programs - 1, 1}) {
@@ -512,12 +474,12 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
   // wgmma are excluded: their registers are accumulators, and ptxas takes long to spill some.
   bool isStraight = !hasLoops(ptx);
   if (metadata.spillBytes != 0 || options.maxRegisters || findRaisedRegisters(ptx) != 0 ||
-      (!isStraight && !getDotPlaces(metadata.remarks).empty()))
+      (!isStraight && !getPlacesOfGroupDots(metadata.remarks).empty()))
     return assembled;
   bool isBound = needsRegisters(ptx);
   if (programs == 0 && delaysLoads(ptx, countWarps(metadata))) {
     std::string roomier = ptx;
-    setProgramsPerSM(roomier, llvm::divideCeil(kEnoughWarps, metadata.numWarps));
+    setProgramsPerSM(roomier, llvm::divideCeil(RetryBudget::kEnoughWarpsOfSM, metadata.numWarps));
     PtxasResult result = runPtxas(roomier, assembler);
     int chosen = metadata.numRegisters;
     readRegisters(result);
@@ -531,10 +493,10 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
   SmallVector<int> candidates;
   if (!isBound)
     candidates = findDenserPrograms(metadata, target.machine);
-  else if (programs == 0 || countWarps(metadata) < kEnoughWarps)
+  else if (programs == 0 || countWarps(metadata) < RetryBudget::kEnoughWarpsOfSM)
     candidates = findOneMoreProgram(metadata, target.machine);
   // Code without loops spills each word once.
-  bool maySpill = isBound ? isStraight : countWarps(metadata) < kEnoughWarps;
+  bool maySpill = isBound ? isStraight : countWarps(metadata) < RetryBudget::kEnoughWarpsOfSM;
   int now = countPrograms(metadata);
   std::optional<std::pair<std::string, PtxasResult>> spilling;
   for (int more : candidates) {
@@ -544,13 +506,14 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
     setProgramsPerSM(denser, more);
     PtxasResult limited = runPtxas(denser, assembler);
     readRegisters(limited);
-    bool isEnough = !spilling || more * static_cast<int>(metadata.numWarps) >= kEnoughWarps;
+    bool isEnough =
+        !spilling || more * static_cast<int>(metadata.numWarps) >= RetryBudget::kEnoughWarpsOfSM;
     if (metadata.spillBytes == 0 && isEnough) {
       ptx = std::move(denser);
       return limited;
     }
     // Fewer programs that do not spill are better, if they have warps enough.
-    if (maySpill && !spilling && metadata.spillBytes <= kMaxSpilledBytes &&
+    if (maySpill && !spilling && metadata.spillBytes <= RetryBudget::kMaxBytesSpilledForPrograms &&
         isWorthSpills(now, more))
       spilling.emplace(std::move(denser), std::move(limited));
     readRegisters(assembled);
@@ -570,7 +533,7 @@ std::unique_ptr<CompiledKernel> CUDACompilation::finish(std::optional<PtxasResul
   }
   std::vector<Remark> warnings;
   for (const std::string &warning : assembled->warnings)
-    warnings.push_back(addPlace(warning, ptx, metadata.remarks));
+    warnings.push_back(locateWarning(warning, ptx, metadata.remarks));
   llvm::append_range(metadata.remarks, warnings);
   if (metadata.spillBytes != 0)
     metadata.remarks.push_back(describeSpills(ptx));
@@ -595,14 +558,11 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
 
 static constexpr int kLanes = GPUMachine::kWarpSize;
 
-/// If a schedule needs so many registers more than a thread has, ptxas is not run. The margin
-/// scales with the registers available. It is not 0 because the count is inexact, and a schedule
-/// that almost fits may be the best one.
-static constexpr int64_t kHopelessRegisters = 64;
-
+/// True if ptxas need not be asked whether a schedule fits.
 static bool isHopeless(int64_t neededRegisters, int numWarps) {
   int64_t available = RegisterNeed::getAvailable(numWarps);
-  return neededRegisters > available + kHopelessRegisters * available / GPUMachine::kMaxRegisters;
+  return neededRegisters >
+         available + RetryBudget::kHopelessRegisters * available / GPUMachine::kMaxRegisters;
 }
 
 /// The outcome of a schedule as far as its PTX shows it.
@@ -697,9 +657,8 @@ CUDACompilation::Attempt CUDACompilation::attempt(ModuleOp module, const Schedul
       result.outcome.holdsOperands = isHeld;
       result.outcome.isSerialized =
           isHeld && result.assembled &&
-          llvm::any_of(result.assembled->warnings, [](llvm::StringRef warning) {
-            return warning.contains("serialized");
-          });
+          llvm::any_of(result.assembled->warnings,
+                       [](llvm::StringRef warning) { return warning.contains("serialized"); });
     }
   } catch (const InsufficientRegisters &) {
     refuse();

@@ -4,6 +4,7 @@
 // names the option.
 
 #include "tessera/Compiler/Compiler.h"
+#include "tessera/Machine/GPUMachine.h"
 #include "tessera/Support/UserError.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -89,7 +90,7 @@ CompileOptions CompileOptions::parse(StringRef text) {
       read(key, value, options.arch);
     } else if (key == "num_warps") {
       read(key, value, options.numWarps);
-      if (!isPowerOf2_32(options.numWarps) || options.numWarps > 32)
+      if (!isPowerOf2_32(options.numWarps) || options.numWarps > int(GPUMachine::kMaxWarps))
         fail(key, value, "a power of two from 1 to 32");
     } else if (key == "num_ctas") {
       read(key, value, options.numCTAs);

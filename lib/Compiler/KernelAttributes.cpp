@@ -208,6 +208,7 @@ static cuda::TensorMapElement toElement(Type type) {
   switch (type.getIntOrFloatBitWidth()) {
   case 8:
     return TensorMapElement::UInt8;
+  // Not of a GPU: bits.
   case 16:
     return type.isF16() ? TensorMapElement::Float16 : TensorMapElement::UInt16;
   case 32:
@@ -369,7 +370,7 @@ void tessera::readKernelAttributes(ModuleOp module, KernelMetadata &metadata) {
     return;
   // A program may have more warps than those that compute: the producer's.
   if (auto threads = kernel->getAttrOfType<DenseI32ArrayAttr>(kThreads))
-    metadata.numWarps = threads[0] / 32;
+    metadata.numWarps = threads[0] / GPUMachine::kWarpSize;
   metadata.waitsForStream = kernel->hasAttr(kWaitsForStreamAttr);
   if (auto bytes = kernel->getAttrOfType<IntegerAttr>(kScratchBytes))
     metadata.scratchBytes = bytes.getInt();

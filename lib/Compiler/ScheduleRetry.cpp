@@ -49,7 +49,7 @@ bool ScheduleRetry::widen(int64_t neededRegisters) {
   if (!canWiden())
     return false;
   int numWarps = 2 * limits.numWarps;
-  while (2 * numWarps <= kMaxWarpsWithAllRegisters &&
+  while (2 * numWarps <= RetryBudget::kMaxWarpsWithAllRegisters &&
          neededRegisters * limits.numWarps > GPUMachine::kMaxRegisters * numWarps)
     numWarps *= 2;
   limits = limited(numWarps, limits.numBlocks);
@@ -59,10 +59,11 @@ bool ScheduleRetry::widen(int64_t neededRegisters) {
 
 /// Reduces the warps. A thread then has more registers, and ptxas can at least spill.
 bool ScheduleRetry::narrow() {
-  if (!mayWiden || limits.numWarps <= kMaxWarpsWithAllRegisters || limits.numWarps > wanted)
+  if (!mayWiden || limits.numWarps <= RetryBudget::kMaxWarpsWithAllRegisters ||
+      limits.numWarps > wanted)
     return false;
   mayWiden = false;
-  limits = limited(kMaxWarpsWithAllRegisters, limits.numBlocks);
+  limits = limited(RetryBudget::kMaxWarpsWithAllRegisters, limits.numBlocks);
   description = std::to_string(limits.numWarps) + " warps, not " + std::to_string(wanted);
   return true;
 }
@@ -96,7 +97,7 @@ bool ScheduleRetry::choose(const ScheduleLimits &choice) {
 /// If a choice with fewer blocks might fit, it is tried before.
 bool ScheduleRetry::spreadUntilItFits(const RegisterNeed &need) {
   int numWarps = std::min(wanted, limits.numWarps);
-  int mostWarps = mayWiden ? std::max<int>(kMaxWarps, numWarps) : numWarps;
+  int mostWarps = mayWiden ? std::max<int>(RetryBudget::kMaxWarps, numWarps) : numWarps;
   std::optional<ScheduleLimits> possible;
   predicted.reset();
   for (int blocks = 2 * limits.numBlocks; blocks <= clusters.mostBlocks && !predicted; blocks *= 2)
@@ -107,7 +108,7 @@ bool ScheduleRetry::spreadUntilItFits(const RegisterNeed &need) {
         possible = limited(warps, blocks);
     }
   if (!predicted) {
-    while (mayWiden && 2 * numWarps <= kMaxWarpsWithAllRegisters)
+    while (mayWiden && 2 * numWarps <= RetryBudget::kMaxWarpsWithAllRegisters)
       numWarps *= 2;
     predicted = limited(numWarps, clusters.mostBlocks);
   }
@@ -132,7 +133,7 @@ bool ScheduleRetry::skip(int64_t neededRegisters) {
     }
   }
   int widest = limits.numWarps;
-  while (mayWiden && 2 * widest <= kMaxWarps)
+  while (mayWiden && 2 * widest <= RetryBudget::kMaxWarps)
     widest *= 2;
   bool widensFirst = clusters.dotsInLoops && canWiden();
   if (!canSpread() || widensFirst ||
@@ -162,14 +163,14 @@ bool ScheduleRetry::next(const ScheduleOutcome &outcome) {
     return true;
   }
   if (outcome.isSpecialized && !outcome.isRefused && !outcome.lacksShared &&
-      outcome.neededRegisters == 0 && outcome.spillBytes <= kFewSpilledBytes)
+      outcome.neededRegisters == 0 && outcome.spillBytes <= RetryBudget::kFewSpilledBytes)
     return false;
   ++attempts;
   if (outcome.lacksShared)
     return shorten();
   if (outcome.neededRegisters != 0)
     return skip(outcome.neededRegisters);
-  if (predicted && (outcome.isRefused || outcome.spillBytes >= kMinSpilledBytes))
+  if (predicted && (outcome.isRefused || outcome.spillBytes >= RetryBudget::kMinSpilledBytes))
     return choose(*std::exchange(predicted, std::nullopt));
   // A thread's registers are rounded down to a step. If it has the maximum, the schedule does not
   // limit it.
@@ -197,7 +198,7 @@ bool ScheduleRetry::next(const ScheduleOutcome &outcome) {
     description = "no dot deferred to another iteration";
     return true;
   }
-  bool isMuch = outcome.isRefused || outcome.spillBytes >= kMinSpilledBytes ||
+  bool isMuch = outcome.isRefused || outcome.spillBytes >= RetryBudget::kMinSpilledBytes ||
                 (limits.numWarps > wanted && outcome.spillBytes != 0);
   return (isMuch && widen(/*neededRegisters=*/0)) || (outcome.isRefused && narrow()) ||
          spread(outcome);

@@ -26,6 +26,7 @@
 
 #include "tessera/Machine/GPUMachine.h"
 #include "tessera/Machine/RegisterNeed.h"
+#include "tessera/Machine/RetryBudget.h"
 
 #include <cstdint>
 #include <optional>
@@ -42,7 +43,7 @@ struct ScheduleLimits {
   bool skew = true;         ///< dots in another iteration than their loop's
   bool hold = true;         ///< operands in registers over a loop
   /// The most stages of a loop, which overrides the loop and the options; 1 turns prefetching off.
-  int mostStages = 64;
+  int mostStages = RetryBudget::kMaxStages;
 
   bool operator==(const ScheduleLimits &other) const {
     return numWarps == other.numWarps && numBlocks == other.numBlocks &&
@@ -89,14 +90,8 @@ struct ClusterLimits {
 /// The order in which schedules are tried, a pure function of earlier outcomes.
 class ScheduleRetry {
 public:
-  /// Limits on compilations of a kernel and on warps of a program.
-  static constexpr int kMaxAttempts = 7, kMaxWarps = 16;
-  /// With more warps a thread cannot have all its registers.
-  static constexpr int kMaxWarpsWithAllRegisters = 8;
-  /// If a thread spills fewer bytes (a quarter of its registers), more warps are not tried.
-  static constexpr int64_t kMinSpilledBytes = 256;
-  /// Four values, which ptxas spills once a program. Without producer warps a program loses more.
-  static constexpr int64_t kFewSpilledBytes = 16;
+  /// The most compilations of a kernel.
+  static constexpr int kMaxAttempts = 7;
 
   ScheduleRetry(int numWarps, bool mayWiden, ClusterLimits clusters = {})
       : clusters(clusters), wanted(numWarps), mayWiden(mayWiden) {
@@ -107,7 +102,7 @@ public:
   /// Chooses the next schedule after this outcome; false if there is none.
   bool next(const ScheduleOutcome &outcome);
   /// True if more warps could be tried.
-  bool canWiden() const { return mayWiden && 2 * limits.numWarps <= kMaxWarps; }
+  bool canWiden() const { return mayWiden && 2 * limits.numWarps <= RetryBudget::kMaxWarps; }
   /// True if a cluster of twice the blocks is allowed.
   bool canSpread() const { return 2 * limits.numBlocks <= clusters.mostBlocks; }
   /// The schedule's difference from the previous one, for remarks: "one program on an SM".

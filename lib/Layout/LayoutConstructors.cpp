@@ -2,6 +2,8 @@
 
 #include "tessera/Layout/LayoutConstructors.h"
 
+#include "TileBuilder.h"
+#include "tessera/Machine/Swizzle.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -10,35 +12,6 @@
 using namespace llvm;
 
 namespace tessera {
-namespace {
-
-/// Collects the atoms of a tile, then stretches it to the tensor.
-class TileBuilder {
-public:
-  explicit TileBuilder(ArrayRef<int64_t> shape) : layout(shape), used(shape.size(), 0) {}
-
-  TileBuilder &atom(HwDim hw, std::optional<unsigned> dim, uint64_t size) {
-    layout.addAtom(hw, dim, size, used);
-    return *this;
-  }
-
-  /// Repetitions go to registers, the last dimension first.
-  LinearLayout fit() {
-    for (unsigned dim = layout.rank(); dim-- > 0;)
-      if (used[dim] < layout.dimBits(dim))
-        layout.addAtom(HwDim::Reg, dim, uint64_t(1) << (layout.dimBits(dim) - used[dim]), used);
-    return layout.canonical();
-  }
-
-private:
-  LinearLayout layout;
-  SmallVector<unsigned> used;
-};
-
-/// Elements of k in a register of 32 bits.
-unsigned elementsPerWord(unsigned bits) { return bits < 32 ? 32 / bits : 1; }
-
-} // namespace
 
 LinearLayout blocked(ArrayRef<int64_t> shape, ArrayRef<unsigned> registersPerThread,
                      ArrayRef<unsigned> threadsPerWarp, ArrayRef<unsigned> warps,
@@ -72,77 +45,6 @@ SmallVector<unsigned> divideOverBlocks(ArrayRef<int64_t> shape, unsigned blockBi
   return blocks;
 }
 
-LinearLayout mmaAccumulator(ArrayRef<int64_t> shape, unsigned warpsM, unsigned warpsN) {
-  constexpr unsigned m = 0, n = 1;
-  return TileBuilder(shape)
-      .atom(HwDim::Reg, n, 2)
-      .atom(HwDim::Lane, n, 4)
-      .atom(HwDim::Lane, m, 8)
-      .atom(HwDim::Reg, m, 2)
-      .atom(HwDim::Warp, n, warpsN)
-      .atom(HwDim::Warp, m, warpsM)
-      .fit();
-}
-
-LinearLayout mmaOperandA(ArrayRef<int64_t> shape, unsigned bits, unsigned kRegisters,
-                         unsigned warpsM, unsigned warpsN) {
-  constexpr unsigned m = 0, k = 1;
-  return TileBuilder(shape)
-      .atom(HwDim::Reg, k, elementsPerWord(bits))
-      .atom(HwDim::Lane, k, 4)
-      .atom(HwDim::Lane, m, 8)
-      .atom(HwDim::Reg, m, 2)
-      .atom(HwDim::Reg, k, kRegisters)
-      .atom(HwDim::Warp, std::nullopt, warpsN)
-      .atom(HwDim::Warp, m, warpsM)
-      .fit();
-}
-
-LinearLayout mmaOperandB(ArrayRef<int64_t> shape, unsigned bits, unsigned kRegisters,
-                         unsigned warpsM, unsigned warpsN) {
-  constexpr unsigned k = 0, n = 1;
-  return TileBuilder(shape)
-      .atom(HwDim::Reg, k, elementsPerWord(bits))
-      .atom(HwDim::Lane, k, 4)
-      .atom(HwDim::Lane, n, 8)
-      .atom(HwDim::Reg, k, kRegisters)
-      .atom(HwDim::Warp, n, warpsN)
-      .atom(HwDim::Warp, std::nullopt, warpsM)
-      .fit();
-}
-
-LinearLayout wgmmaAccumulator(ArrayRef<int64_t> shape, unsigned groupsM, unsigned groupsN) {
-  constexpr unsigned m = 0, n = 1;
-  TileBuilder tile(shape);
-  unsigned nBits = LinearLayout(shape).dimBits(n);
-  // The instruction is as wide as the tile that one warpgroup has.
-  uint64_t width = std::max<uint64_t>((uint64_t(1) << nBits) / groupsN, 8);
-  return tile.atom(HwDim::Reg, n, 2)
-      .atom(HwDim::Lane, n, 4)
-      .atom(HwDim::Lane, m, 8)
-      .atom(HwDim::Reg, m, 2)
-      .atom(HwDim::Reg, n, width / 8)
-      .atom(HwDim::Warp, m, 4)
-      .atom(HwDim::Warp, m, groupsM)
-      .atom(HwDim::Warp, n, groupsN)
-      .fit();
-}
-
-LinearLayout wgmmaOperandA(ArrayRef<int64_t> shape, unsigned bits, unsigned groupsM,
-                           unsigned groupsN) {
-  constexpr unsigned m = 0, k = 1;
-  return TileBuilder(shape)
-      .atom(HwDim::Reg, k, elementsPerWord(bits))
-      .atom(HwDim::Lane, k, 4)
-      .atom(HwDim::Lane, m, 8)
-      .atom(HwDim::Reg, m, 2)
-      .atom(HwDim::Reg, k, 2)
-      .atom(HwDim::Warp, m, 4)
-      .atom(HwDim::Warp, m, groupsM)
-      .atom(HwDim::Warp, std::nullopt, groupsN)
-      .fit();
-}
-
 LinearLayout swizzledMemory(ArrayRef<int64_t> shape, unsigned vec, unsigned perPhase,
                             unsigned maxPhase) {
   assert(shape.size() == 2 && "a swizzle moves columns by rows");
@@ -172,8 +74,10 @@ LinearLayout nvidiaSwizzle(ArrayRef<int64_t> shape, unsigned widthBytes, unsigne
   if (widthBytes == 0 || width * bits / 8 < widthBytes) {
     inner = swizzledMemory(panel, 1, 1, 1);
   } else {
-    unsigned maxPhase = widthBytes / 16, perPhase = 128 / widthBytes;
-    inner = swizzledMemory(panel, std::max(1u, 128 / bits), perPhase, maxPhase);
+    unsigned maxPhase = widthBytes / Swizzle::kChunkBytes;
+    unsigned perPhase = Swizzle::kLineBytes / widthBytes;
+    inner =
+        swizzledMemory(panel, std::max(1u, 8 * Swizzle::kChunkBytes / bits), perPhase, maxPhase);
   }
   int64_t panels[2] = {1, static_cast<int64_t>(rowElements / width) * whole.oddFactor(1)};
   LinearLayout outer(panels);

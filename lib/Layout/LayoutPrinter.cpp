@@ -2,8 +2,10 @@
 
 #include "tessera/Layout/LayoutPrinter.h"
 
+#include "tessera/Layout/Fragments.h"
 #include "tessera/Layout/LayoutConstructors.h"
 #include "tessera/Machine/GPUMachine.h"
+#include "tessera/Machine/Swizzle.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringExtras.h"
@@ -149,7 +151,9 @@ void printBanks(const LinearLayout &memory, unsigned bits, raw_ostream &os) {
 void drawSvg(const LinearLayout &layout, unsigned bits, raw_ostream &os) {
   auto places = placesOfElements(layout);
   Matrices shape(layout);
-  constexpr int cellWidth = 72, cellHeight = 24, margin = 8;
+  // Not of a GPU: dots and degrees of a picture.
+  constexpr int cellWidth = 72, cellHeight = 24, margin = 8, baseline = 16;
+  constexpr int circle = 360, dark = 60;
   int64_t rows = shape.count * shape.rows;
   os << formatv("<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" "
                 "font-family=\"monospace\" font-size=\"10\">\n",
@@ -157,14 +161,17 @@ void drawSvg(const LinearLayout &layout, unsigned bits, raw_ostream &os) {
   bool isMemory = !layout.columns(HwDim::Offset).empty();
   for (auto &[element, list] : places) {
     const Place &first = list.front();
-    // Lanes and banks both run from 0 to 31.
-    uint64_t colour = isMemory ? first[4] * bits / 32 % 32 : first[1];
+    // There are as many lanes as banks.
+    uint64_t bank = first[4] * bits / (8 * GPUMachine::kBankBytes) % GPUMachine::kBanks;
+    uint64_t colour = isMemory ? bank : first[1];
     int64_t row = element / shape.columns, column = element % shape.columns;
     int64_t x = margin + column * cellWidth, y = margin + row * cellHeight;
     os << formatv("<rect x=\"{0}\" y=\"{1}\" width=\"{2}\" height=\"{3}\" "
                   "fill=\"hsl({4}, 60%, {5}%)\" stroke=\"white\"/>\n",
-                  x, y, cellWidth, cellHeight, colour * 360 / 32, 60 + first[2] % 4 * 8);
-    os << formatv("<text x=\"{0}\" y=\"{1}\">{2}</text>\n", x + 4, y + 16, labelOf(layout, list));
+                  x, y, cellWidth, cellHeight, colour * circle / GPUMachine::kBanks,
+                  dark + first[2] % 4 * 8);
+    os << formatv("<text x=\"{0}\" y=\"{1}\">{2}</text>\n", x + 4, y + baseline,
+                  labelOf(layout, list));
   }
   os << "</svg>\n";
 }
@@ -325,7 +332,7 @@ std::optional<LinearLayout> parseLayout(StringRef text, std::string &error) {
     make = [=, &words] { return swizzledMemory(words.shape, vec, perPhase, maxPhase); };
   } else {
     unsigned width = words.one("width", /*powers=*/false), bits = words.one("bits");
-    if (!llvm::is_contained({0u, 32u, 64u, 128u}, width))
+    if (width != 0 && !Swizzle::isWidth(width))
       words.fail("width is 0, 32, 64 or 128");
     make = [=, &words] { return nvidiaSwizzle(words.shape, width, bits); };
   }

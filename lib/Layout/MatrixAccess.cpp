@@ -3,6 +3,7 @@
 #include "tessera/Layout/MatrixAccess.h"
 
 #include "tessera/Machine/GPUMachine.h"
+#include "tessera/Machine/MatrixCopy.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -10,8 +11,9 @@ using namespace llvm;
 
 namespace tessera {
 
-/// A row of a matrix has 16 bytes, a lane's word of it 4.
-static constexpr unsigned kRowBits = 128, kBankBits = 8 * GPUMachine::kBankBytes;
+/// A row of a matrix, and a lane's word of it.
+static constexpr unsigned kRowBits = 8 * MatrixCopy::kRowBytes,
+                          kBankBits = 8 * GPUMachine::kBankBytes;
 
 unsigned MatrixAccess::getRegister(unsigned instruction, unsigned matrix, unsigned element) const {
   unsigned number = 0;

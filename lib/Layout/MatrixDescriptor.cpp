@@ -3,6 +3,8 @@
 #include "tessera/Layout/MatrixDescriptor.h"
 
 #include "tessera/Layout/LayoutConstructors.h"
+#include "tessera/Machine/MatrixCopy.h"
+#include "tessera/Machine/Swizzle.h"
 
 using namespace llvm;
 
@@ -23,7 +25,7 @@ static LinearLayout swizzled(ArrayRef<int64_t> shape, unsigned fast, unsigned wi
 }
 
 LinearLayout operandMemory(ArrayRef<int64_t> shape, unsigned fast, unsigned bits) {
-  for (unsigned width : {128u, 64u, 32u})
+  for (unsigned width : Swizzle::kWidths)
     if (rowBytes(shape, fast, bits) >= width && LinearLayout(shape).dimBits(1 - fast) >= 3)
       return swizzled(shape, fast, width, bits);
   return swizzled(shape, fast, 0, bits);
@@ -32,8 +34,8 @@ LinearLayout operandMemory(ArrayRef<int64_t> shape, unsigned fast, unsigned bits
 LinearLayout fragmentMemory(ArrayRef<int64_t> shape, unsigned fast, unsigned bits) {
   LinearLayout memory = operandMemory(shape, fast, bits);
   unsigned rowBits = memory.dimBits(1 - fast);
-  constexpr int64_t kWidth = 128, kChunkBits = 128;
-  if (bits == 16 || rowBytes(shape, fast, bits) < kWidth || rowBits < 4)
+  constexpr int64_t kWidth = Swizzle::kWidths[0], kChunkBits = 8 * Swizzle::kChunkBytes;
+  if (bits == MatrixCopy::kTransposedBits || rowBytes(shape, fast, bits) < kWidth || rowBits < 4)
     return memory;
   // Which chunks the lowest bits of a row's number move it by. Any three rows in a line
   // that are independent here have no conflicts.
@@ -61,7 +63,7 @@ std::optional<MatrixDescriptor> MatrixDescriptor::match(const LinearLayout &memo
     return std::nullopt;
   SmallVector<int64_t> shape = memory.shape();
   for (unsigned fast : {kDim, 1 - kDim})
-    for (unsigned width : {128u, 64u, 32u})
+    for (unsigned width : Swizzle::kWidths)
       if (rowBytes(shape, fast, bits) >= width && memory.dimBits(1 - fast) >= 3 &&
           swizzled(shape, fast, width, bits) == memory)
         return MatrixDescriptor(memory, kDim, bits, fast == kDim, width);
@@ -81,11 +83,13 @@ int64_t MatrixDescriptor::getOffset(int64_t mn, int64_t k) const {
   return elements * bits / 8;
 }
 
-int64_t MatrixDescriptor::getStep() const { return kMajor ? 8 : swizzleBytes * 8 / bits; }
+int64_t MatrixDescriptor::getStep() const {
+  return kMajor ? Swizzle::kLines : swizzleBytes * 8 / bits;
+}
 
 bool MatrixDescriptor::covers(int64_t extent) const {
   int64_t step = getStep(), total = memory.extent(1 - kDim);
-  if (total % extent != 0 || extent % 8 != 0)
+  if (total % extent != 0 || extent % Swizzle::kLines != 0)
     return false;
   for (int64_t first = 0; first < total; first += extent)
     for (int64_t at = step; at < extent; at += step)
@@ -96,13 +100,11 @@ bool MatrixDescriptor::covers(int64_t extent) const {
 }
 
 uint64_t MatrixDescriptor::getBits() const {
-  auto encode = [](int64_t bytes) { return uint64_t(bytes) >> 4 & 0x3fff; };
   // Both strides are of blocks; a K-major operand has one of them.
   bool hasPanels = !kMajor && memory.extent(1 - kDim) > getStep();
-  uint64_t leading = kMajor ? 1 : hasPanels ? encode(getStride()) : 1;
-  uint64_t stride = kMajor ? encode(getOffset(8, 0)) : encode(getOffset(0, 8));
-  uint64_t mode = swizzleBytes == 128 ? 1 : swizzleBytes == 64 ? 2 : 3;
-  return leading << 16 | stride << 32 | mode << 62;
+  int64_t panels = hasPanels ? getStride() : Swizzle::kChunkBytes;
+  int64_t blocks = kMajor ? getOffset(Swizzle::kLines, 0) : getOffset(0, Swizzle::kLines);
+  return Swizzle::encode(panels, blocks, swizzleBytes);
 }
 
 } // namespace tessera

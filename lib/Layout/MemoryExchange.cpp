@@ -3,6 +3,7 @@
 #include "tessera/Layout/MemoryExchange.h"
 
 #include "tessera/Machine/GPUMachine.h"
+#include "tessera/Machine/MatrixCopy.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -290,7 +291,8 @@ std::optional<SwizzlePlan> Exchange::planWider(bool widerStores) {
 std::optional<SwizzlePlan> Exchange::planMatrices(bool matrixStores, bool isTransposed) {
   ArrayRef<uint64_t> ownLanes = lanes(matrixStores);
   const f2::Columns &ownRegs = registers(matrixStores), &otherRegs = registers(!matrixStores);
-  if (bits > kWordBits || ownLanes.size() != 5 || (isTransposed && bits != 16))
+  if (bits > kWordBits || ownLanes.size() != 5 ||
+      (isTransposed && bits != MatrixCopy::kTransposedBits))
     return std::nullopt;
   unsigned wordBits = Log2_32(kWordBits / bits);
   ArrayRef<uint64_t> otherLanes = lanes(!matrixStores);
@@ -328,7 +330,8 @@ std::optional<SwizzlePlan> Exchange::planMatrices(bool matrixStores, bool isTran
                       llvm::all_of(ArrayRef(row).take_front(wordBits), [&](uint64_t column) {
                         return llvm::is_contained(otherRegs, column);
                       });
-  bool matchesTransposed = bits == 16 && otherLanes.size() == 5 && row == otherLanes.drop_front(2);
+  bool matchesTransposed = bits == MatrixCopy::kTransposedBits && otherLanes.size() == 5 &&
+                           row == otherLanes.drop_front(2);
   if (matchesPlain) {
     other = concat(row, nonZero(otherLanes.drop_front(2)));
   } else if (matchesTransposed) {

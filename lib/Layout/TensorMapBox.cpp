@@ -2,6 +2,7 @@
 
 #include "tessera/Layout/TensorMapBox.h"
 
+#include "tessera/Machine/Swizzle.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/bit.h"
 #include "llvm/Support/MathExtras.h"
@@ -11,16 +12,6 @@
 using namespace llvm;
 
 namespace tessera {
-
-/// The place of byte `offset` of a box: in each 128 bytes, chunks of 16 are permuted by the number
-/// of the 128 bytes.
-static uint64_t swizzle(uint64_t offset, unsigned width) {
-  uint64_t chunks = width ? width / 16 - 1 : 0;
-  return offset ^ (offset >> 3 & chunks << 4);
-}
-
-/// The alignment of a box's first byte.
-static uint64_t getBoxAlignment(unsigned width) { return width ? 8 * uint64_t(width) : 128; }
 
 /// Dimensions from the outermost: those whose neighbours are farther apart in memory first.
 static SmallVector<unsigned> getOrder(const LinearLayout &memory, const f2::Columns &offsets) {
@@ -47,7 +38,7 @@ static SmallVector<unsigned> getBoxBits(const LinearLayout &memory, const f2::Co
     if (width && isRow)
       most = Log2_64(width / bytes);
     while (taken[i] < std::min(memory.dimBits(order[i]), most) &&
-           offsets[shift + taken[i]] == swizzle(next, width)) {
+           offsets[shift + taken[i]] == Swizzle::move(next, width)) {
       ++taken[i];
       next *= 2;
     }
@@ -69,7 +60,7 @@ std::optional<TensorMapBox> TensorMapBox::match(const LinearLayout &memory, unsi
   bool isSwizzled = llvm::any_of(offsets, [](uint64_t offset) { return !has_single_bit(offset); });
   SmallVector<unsigned> widths = {0};
   if (isSwizzled)
-    widths = {128, 64, 32};
+    widths.assign(std::begin(Swizzle::kWidths), std::end(Swizzle::kWidths));
 
   for (unsigned width : widths) {
     SmallVector<unsigned> taken = getBoxBits(memory, offsets, order, width, bytes, rows);
@@ -83,7 +74,7 @@ std::optional<TensorMapBox> TensorMapBox::match(const LinearLayout &memory, unsi
     box.parts.push_back({SmallVector<int64_t>(order.size(), 0), 0});
     bool isAligned = true;
     auto repeatAt = [&](size_t dim, int64_t coordinate, uint64_t offset) {
-      isAligned &= offset % getBoxAlignment(width) == 0;
+      isAligned &= offset % Swizzle::getAlignment(width) == 0;
       for (size_t i = 0, size = box.parts.size(); i < size; ++i) {
         Part part = box.parts[i];
         part.coordinates[dim] += coordinate;
@@ -98,7 +89,7 @@ std::optional<TensorMapBox> TensorMapBox::match(const LinearLayout &memory, unsi
     }
     box.addRepeats(memory, bytes, rows);
     isAligned &= box.parts.size() == 1 ||
-                 (uint64_t(bytes) << memory.elementBits()) % getBoxAlignment(width) == 0;
+                 (uint64_t(bytes) << memory.elementBits()) % Swizzle::getAlignment(width) == 0;
     if (!isAligned)
       continue;
     llvm::sort(box.parts, [](const Part &a, const Part &b) { return a.offset < b.offset; });

@@ -15,7 +15,7 @@
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
-#include "tessera/Machine/GPUMachine.h"
+#include "tessera/Machine/MMAShape.h"
 #include "tessera/Pipelines/Pipelines.h"
 
 using namespace mlir;
@@ -30,7 +30,7 @@ void tessera::buildTileGPUPipeline(OpPassManager &manager, const GPUPipelineOpti
   // indices. A schedule that takes too many registers is replaced by one without producer warps,
   // and then by one without pairs and copies by TMA.
   const GPUMachine *machine = GPUMachine::find(options.arch);
-  if (machine && machine->hasWarpgroupMMA() && options.tensorMaps && options.limitLaunches &&
+  if (machine && hasAsyncDots(*machine) && options.tensorMaps && options.limitLaunches &&
       options.specialize && !options.deterministic)
     manager.addNestedPass<tile::FuncOp>(tile::createTilePairIterationsPass());
 

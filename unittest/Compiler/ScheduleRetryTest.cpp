@@ -38,8 +38,8 @@ TEST(ScheduleRetry, givesUpProgramsThenSpecialisation) {
   EXPECT_EQ(retry.describe(), "one program on an SM");
   // A few values are no reason to have no producer.
   EXPECT_FALSE(
-      ScheduleRetry(retry).next(specialized(spills(ScheduleRetry::kFewSpilledBytes, 232), 1)));
-  ASSERT_TRUE(retry.next(specialized(spills(ScheduleRetry::kFewSpilledBytes + 4, 232), 1)));
+      ScheduleRetry(retry).next(specialized(spills(RetryBudget::kFewSpilledBytes, 232), 1)));
+  ASSERT_TRUE(retry.next(specialized(spills(RetryBudget::kFewSpilledBytes + 4, 232), 1)));
   EXPECT_EQ(retry.current().mostPrograms, 0);
   EXPECT_TRUE(retry.current().specialize);
   EXPECT_EQ(retry.describe(), "no producer warps");
@@ -96,7 +96,7 @@ TEST(ScheduleRetry, leavesSpecialisedWarpsThatHaveAllRegisters) {
 
 TEST(ScheduleRetry, widensWhereMuchIsSpilled) {
   ScheduleRetry retry(4, true);
-  EXPECT_FALSE(ScheduleRetry(retry).next(spills(ScheduleRetry::kMinSpilledBytes - 4)));
+  EXPECT_FALSE(ScheduleRetry(retry).next(spills(RetryBudget::kMinSpilledBytes - 4)));
   ASSERT_TRUE(retry.next(spills(916)));
   EXPECT_EQ(retry.current(), ScheduleLimits{8});
   EXPECT_EQ(retry.describe(), "8 warps, not 4");
@@ -121,7 +121,7 @@ TEST(ScheduleRetry, skipsWarpsThatCannotDo) {
   EXPECT_EQ(more.current().numWarps, 4);
   ScheduleRetry most(4, true);
   ASSERT_TRUE(most.next(needs(100'000)));
-  EXPECT_EQ(most.current().numWarps, ScheduleRetry::kMaxWarpsWithAllRegisters);
+  EXPECT_EQ(most.current().numWarps, RetryBudget::kMaxWarpsWithAllRegisters);
   // Spilled bytes do not predict the need, since a value may be spilled several times.
   ScheduleRetry spilled(4, true);
   ASSERT_TRUE(spilled.next(spills(100'000)));
@@ -155,7 +155,7 @@ TEST(ScheduleRetry, givesThreadsOfManyWarpsMoreRegisters) {
 
 TEST(ScheduleRetry, keepsWarpsThatAreAskedFor) {
   EXPECT_FALSE(ScheduleRetry(4, /*mayWiden=*/false).next(spills(1444)));
-  EXPECT_FALSE(ScheduleRetry(ScheduleRetry::kMaxWarps, true).next(spills(1444)));
+  EXPECT_FALSE(ScheduleRetry(RetryBudget::kMaxWarps, true).next(spills(1444)));
   EXPECT_FALSE(ScheduleRetry(32, true).next(spills(1444)));
 }
 

@@ -6,6 +6,7 @@
 #include "tessera/Layout/ExchangeRounds.h"
 
 #include "RandomLayout.h"
+#include "tessera/Layout/Fragments.h"
 #include "tessera/Layout/LayoutConstructors.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"

@@ -4,6 +4,7 @@
 // swizzles against the rule on byte addresses.
 
 #include "tessera/Layout/LayoutConstructors.h"
+#include "tessera/Layout/Fragments.h"
 
 #include "RandomLayout.h"
 #include "llvm/Support/MathExtras.h"

@@ -6,7 +6,7 @@
 #include "tessera/Layout/LayoutConversion.h"
 
 #include "RandomLayout.h"
-#include "tessera/Layout/LayoutConstructors.h"
+#include "tessera/Layout/Fragments.h"
 #include "llvm/ADT/STLExtras.h"
 #include "gtest/gtest.h"
 

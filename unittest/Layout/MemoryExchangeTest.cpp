@@ -6,6 +6,7 @@
 #include "tessera/Layout/MemoryExchange.h"
 
 #include "RandomLayout.h"
+#include "tessera/Layout/Fragments.h"
 #include "tessera/Layout/LayoutConstructors.h"
 #include "tessera/Layout/LayoutConversion.h"
 #include "llvm/ADT/STLExtras.h"

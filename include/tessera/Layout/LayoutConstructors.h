@@ -30,25 +30,6 @@ LinearLayout overBlocks(const LinearLayout &part, llvm::ArrayRef<unsigned> block
 /// dimensions, as far as these are even. Fewer in all where there is not enough to divide.
 llvm::SmallVector<unsigned> divideOverBlocks(llvm::ArrayRef<int64_t> shape, unsigned blockBits);
 
-/// The accumulator of mma.sync m16n8 (f32, s32, f16), over `warpsM` x `warpsN` warps, n
-/// fastest. The shape is (M, N).
-LinearLayout mmaAccumulator(llvm::ArrayRef<int64_t> shape, unsigned warpsM, unsigned warpsN);
-
-/// Operand A (M, K) or B (K, N) of mma.sync for elements of `bits` bits: `kRegisters`
-/// registers of 32 bits along k (2 for m16n8k16 of 16-bit elements). Warps as in the
-/// accumulator: those along the other operand's dimension hold copies.
-LinearLayout mmaOperandA(llvm::ArrayRef<int64_t> shape, unsigned bits, unsigned kRegisters,
-                         unsigned warpsM, unsigned warpsN);
-LinearLayout mmaOperandB(llvm::ArrayRef<int64_t> shape, unsigned bits, unsigned kRegisters,
-                         unsigned warpsM, unsigned warpsN);
-
-/// The accumulator of wgmma m64nN over warpgroups along m, then `groupsN` along n.
-LinearLayout wgmmaAccumulator(llvm::ArrayRef<int64_t> shape, unsigned groupsM, unsigned groupsN);
-
-/// Operand A of wgmma in registers, for elements of `bits` bits. The shape is (M, K).
-LinearLayout wgmmaOperandA(llvm::ArrayRef<int64_t> shape, unsigned bits, unsigned groupsM,
-                           unsigned groupsN);
-
 /// Row-major shared memory with the XOR swizzle: the column of row r is moved by
 /// vec * ((r / perPhase) mod maxPhase). All powers of two; rank 2.
 LinearLayout swizzledMemory(llvm::ArrayRef<int64_t> shape, unsigned vec, unsigned perPhase,

@@ -28,6 +28,15 @@ struct MMAShape {
                                  : MMAShape{64, 8, 32, GPUMachine::kWarpsOfWarpgroup, 16};
   }
 
+  /// Steps of K of the smallest form for operands of so many bits. mma.sync has forms of half the
+  /// bytes. Four lanes are along K, so there are at least four steps.
+  constexpr int64_t getMinSteps(unsigned bits) const {
+    int64_t steps = 8 * stepBytes / bits;
+    if (warps == 1)
+      steps /= 2;
+    return steps < 4 ? 4 : steps;
+  }
+
   /// True if an operand of so many bits in shared memory has to lie along K.
   constexpr bool needsKMajor(unsigned bits) const { return bits != anyOrderBits; }
 
@@ -37,6 +46,9 @@ struct MMAShape {
     return groups < numRows / rows ? groups : numRows / rows;
   }
 };
+
+/// True if threads can do other work while a dot goes on.
+inline bool hasAsyncDots(const GPUMachine &machine) { return machine.hasWarpgroupMMA(); }
 
 /// Rows next to each other of a result that the warps of a warpgroup hold, by either instruction.
 inline constexpr int64_t kRowsOfWarpgroup = MMAShape::get(MMAKind::Warpgroup).rows;

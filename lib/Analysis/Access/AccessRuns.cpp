@@ -4,6 +4,7 @@
 // width, before anything is known of registers, lanes or strips.
 
 #include "AccessRules.h"
+#include "tessera/Analysis/Access/PromisedBytes.h"
 
 #include <numeric>
 
@@ -67,8 +68,6 @@ AccessRun AccessAnalysis::getRun(Value pointers, unsigned dim, Promises promises
 
 int64_t AccessAnalysis::getVectorWidth(Value pointers, Value mask, unsigned dim, int64_t bytes,
                                        MaskWithin within) {
-  // A promise has to be true of as much as one access moves on any GPU, and of no more.
-  constexpr int64_t kMaxPromisedBytes = 16;
   return std::max(getVectorWidth(pointers, mask, dim, bytes, within, Promises::Ignored),
                   getVectorWidth(pointers, mask, dim, std::min(bytes, kMaxPromisedBytes), within,
                                  Promises::Believed));

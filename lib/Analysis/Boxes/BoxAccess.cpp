@@ -14,6 +14,7 @@
 #include "tessera/Analysis/Access/ProgramBounds.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 #include "tessera/Dialect/Tile/IR/SourceMaps.h"
+#include "tessera/Machine/GPUMachine.h"
 
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/SetVector.h"
@@ -26,7 +27,7 @@ using namespace tessera::box;
 using namespace tessera::tile;
 
 /// Strides and the base are multiples of this.
-static constexpr int64_t kBoxAlignment = 16;
+static constexpr int64_t kBoxAlignment = GPUMachine::kBoxRowBytes;
 
 static ScalarPolynomial toPolynomial(const ScalarTerm &term) {
   ScalarPolynomial product = term.scale;
@@ -458,7 +459,7 @@ bool BoxFinder::isNonNegativeCoordinate(const ScalarPolynomial &coordinate) {
 // Coordinates of 32 bits
 //===----------------------------------------------------------------------===//
 
-/// Bits for any sum of products of numbers of 64 bits.
+/// Not of a GPU: bits for any sum of products of numbers of 64 bits.
 static constexpr unsigned kWide = 768;
 
 using Interval = std::pair<APInt, APInt>;

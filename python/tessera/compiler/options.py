@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING, Any, Mapping, Optional
 
 from tessera.errors import LaunchError
 from tessera.locks import CachedProperty
-from tessera.machine.devices import architecture
+from tessera.machine.devices import MAX_REGISTERS, MAX_WARPS, architecture
 from tessera.settings import settings
 from tessera.wording import closest, shown
 
 if TYPE_CHECKING:
     from tessera import _C
-
-# How many threads a warp has on every target that has warps, and how many one program may use.
-_MAX_WARPS = 32
 
 # Options of GPU launches which have nothing to act on here (kernels that pass them still run),
 # and those that a launch alone looks at.
@@ -141,7 +138,7 @@ class CompileOptions:
         warps = self.num_warps
         if not _is_integer(warps) or warps not in (1, 2, 4, 8, 16, 32):
             raise LaunchError(
-                "E053", f"num_warps is {shown(warps)}", f"use a power of two from 1 to {_MAX_WARPS}"
+                "E053", f"num_warps is {shown(warps)}", f"use a power of two from 1 to {MAX_WARPS}"
             )
         if not _is_integer(self.num_stages) or self.num_stages < 0:
             raise LaunchError("E053", f"num_stages is {shown(self.num_stages)}", "use 0 or more")
@@ -164,8 +161,10 @@ class CompileOptions:
                 "use 'cpu', 'cuda' or the name of a GPU architecture such as 'sm_90a'",
             )
         registers = self.maxnreg
-        if registers is not None and not (_is_integer(registers) and 1 <= registers <= 255):
-            raise LaunchError("E053", f"maxnreg is {shown(registers)}", "use 1 to 255, or None")
+        if registers is not None and not (_is_integer(registers) and 1 <= registers <= MAX_REGISTERS):
+            raise LaunchError(
+                "E053", f"maxnreg is {shown(registers)}", f"use 1 to {MAX_REGISTERS}, or None"
+            )
         if self.tune not in ("lite", "max"):
             raise LaunchError("E053", f"tune is {shown(self.tune)}", "use 'lite' or 'max'")
         for name in ("cpu", "features", "cpu_row", "arch"):

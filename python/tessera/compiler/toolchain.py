@@ -72,6 +72,7 @@ def warn_of_assembler(version: str, arch: str) -> None:
             "assemble when they are loaded, by each process anew; pip install "
             "'nvidia-cuda-nvcc>=13.3', or set TESSERA_PTXAS"
         )
+    # Public name: of the instruction that they miscompile.
     elif miscompiles(known) and has_instruction(arch, "wgmma"):
         what = f"ptxas {known}" if known == version else f"the assembler of CUDA {known}'s driver"
         message = (

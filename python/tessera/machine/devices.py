@@ -22,7 +22,11 @@ __all__ = [
 ]
 
 WARP_SIZE = 32
-MAX_LANES = 32 * WARP_SIZE
+MAX_WARPS = 32
+"""Of a program."""
+MAX_LANES = MAX_WARPS * WARP_SIZE
+MAX_REGISTERS = 255
+"""Of a thread."""
 
 
 class GPUTarget(NamedTuple):

@@ -26,6 +26,7 @@ from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
 from tessera import _C, ops
 from tessera.errors import LaunchError, TesseraError
+from tessera.machine.devices import WARP_SIZE
 from tessera.ops import indexing, losses, scans, softmaxes, tuning
 from tessera.ops import normalizations as norms
 from tessera.ops.arguments import dtype_of
@@ -270,9 +271,9 @@ def effect(question: Question, choice: Choice) -> tuple[int, ...]:
 def is_sensible(question: Question, choice: Choice) -> bool:
     """False for tiles that are narrower than a vector, or have too few or many elements for a warp."""
     block, lanes, warps = effect(question, choice)
-    if question.layout == "columns" and lanes < 32:
+    if question.layout == "columns" and lanes < WARP_SIZE:
         return False
-    return question.layout == "flat" or block * lanes >= 32 * warps or warps == 1
+    return question.layout == "flat" or block * lanes >= WARP_SIZE * warps or warps == 1
 
 
 def _host_times(call: Callable[[], Any], count: int) -> list[float]:

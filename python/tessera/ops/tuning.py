@@ -42,6 +42,7 @@ from tessera.calls import recording
 from tessera.calls.outputs import library_of
 from tessera.calls.recorded import forget_plans
 from tessera.errors import LaunchError
+from tessera.machine.devices import MAX_WARPS
 from tessera.settings import settings
 
 _FORMAT = "tessera-ops-table"
@@ -71,7 +72,7 @@ GPU = Choice()
 CPU = Choice(tile=1024, block=1, lanes=4)
 """Rows of 1024 elements stay in the first-level cache. Lines that lie side by side are read row by row,
 as they lie in memory, by programs that are as wide as such a row."""
-GPU_COLUMNS = GPU._replace(tile=8192, block=256, warps=32)
+GPU_COLUMNS = GPU._replace(tile=8192, block=256, warps=MAX_WARPS)
 """Lines that lie side by side. There are few tiles of them, so each has many warps."""
 
 

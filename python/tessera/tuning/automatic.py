@@ -23,6 +23,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Sequence
 from tessera.errors import TuningError
 from tessera.frontend.source import source_of
 from tessera.language.callables import ConstexprFunction, JITCallable
+from tessera.machine.devices import WARP_SIZE
 from tessera.runtime.arrays import described, pointer_of
 from tessera.runtime.jit import JITFunction
 from tessera.tuning.config import Config
@@ -234,7 +235,7 @@ def _is_sensible(sizes: Sequence[int], options: Mapping[str, Any]) -> bool:
     """True if two of the extents make a tile that is worth a program."""
     if len(sizes) < 2:
         warps = options.get("num_warps", 4)
-        return not sizes or sizes[0] >= 16 * warps
+        return not sizes or sizes[0] >= WARP_SIZE // 2 * warps
     tile = sizes[0] * sizes[1]
     return 256 <= tile <= 256 * 128 and max(sizes) <= 16 * min(sizes[:2])
 

@@ -7,6 +7,7 @@
 
 #include "BlockVersions.h"
 #include "tessera/Analysis/Access/Access.h"
+#include "tessera/Analysis/Access/PromisedBytes.h"
 #include "tessera/Dialect/Tile/IR/SourceMaps.h"
 #include "tessera/Dialect/Tile/Transforms/Passes.h"
 
@@ -26,7 +27,7 @@ using namespace tessera::tile;
 namespace {
 
 /// The bytes of one access, of which an address is a multiple.
-constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kVectorBytes = kMaxPromisedBytes;
 
 /// x < limit, where x is start + range(from, from + length).
 struct Bound {

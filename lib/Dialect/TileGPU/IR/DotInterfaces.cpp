@@ -5,7 +5,7 @@
 #include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 
 #include "tessera/Dialect/TileGPU/IR/FloatParts.h"
-#include "tessera/Layout/LayoutConstructors.h"
+#include "tessera/Layout/Fragments.h"
 #include "tessera/Machine/MMAShape.h"
 #include "tessera/Machine/ScheduleBudget.h"
 

@@ -10,9 +10,9 @@ using namespace tessera;
 using namespace tessera::tilegpu;
 
 void ClusterRankOp::inferResultRanges(ArrayRef<ConstantIntRanges>, SetIntRangeFn setResultRanges) {
-  constexpr unsigned kBits = 32;
+  unsigned bits = getType().getIntOrFloatBitWidth();
   setResultRanges(getResult(), ConstantIntRanges::fromUnsigned(
-                                   APInt::getZero(kBits), APInt(kBits, getClusterSize(*this) - 1)));
+                                   APInt::getZero(bits), APInt(bits, getClusterSize(*this) - 1)));
 }
 
 LogicalResult ClusterSumOp::verify() {

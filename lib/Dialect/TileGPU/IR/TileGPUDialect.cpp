@@ -14,6 +14,8 @@ using namespace mlir;
 using namespace tessera;
 using namespace tessera::tilegpu;
 
+static_assert(kSlotAlignment % GPUMachine::kTMAAlignment == 0, "TMA fills the slots of rings");
+
 #include "tessera/Dialect/TileGPU/IR/TileGPUDialect.cpp.inc"
 #include "tessera/Dialect/TileGPU/IR/TileGPUInterfaces.cpp.inc"
 

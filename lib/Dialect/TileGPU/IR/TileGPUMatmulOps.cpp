@@ -2,8 +2,9 @@
 
 #include "tessera/Dialect/TileGPU/IR/FloatParts.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
-#include "tessera/Layout/LayoutConstructors.h"
+#include "tessera/Layout/Fragments.h"
 #include "tessera/Layout/MatrixDescriptor.h"
+#include "tessera/Machine/MMAShape.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -109,9 +110,10 @@ static bool isAccumulatorOf(Type accumulator, Type element) {
   return element.isF64() && accumulator.isF64();
 }
 
-static unsigned dimBits(Type type, unsigned fromLast) {
-  LinearLayout numbers(getShape(type));
-  return numbers.dimBits(numbers.rank() - 1 - fromLast);
+/// The power of two in an extent, which is counted from the last.
+static int64_t roundedExtent(Value tile, unsigned fromLast) {
+  LinearLayout numbers(getShape(tile.getType()));
+  return int64_t(1) << numbers.dimBits(numbers.rank() - 1 - fromLast);
 }
 
 //===----------------------------------------------------------------------===//
@@ -187,7 +189,8 @@ static BlockSpread spreadMma(MmaDotOp dot) {
   // Batches are done by every block.
   if (getShape(dot.getAcc().getType()).size() != 2)
     return BlockSpread(dot, dot.getOfBlock(), ~0u / 4, ~0u / 4);
-  return BlockSpread(dot, dot.getOfBlock(), 16 * warps[0], 8 * warps[1]);
+  constexpr MMAShape shape = MMAShape::get(MMAKind::Warp);
+  return BlockSpread(dot, dot.getOfBlock(), shape.rows * warps[0], shape.columns * warps[1]);
 }
 
 LinearLayout MmaDotOp::getAccumulatorLayout() {
@@ -205,9 +208,9 @@ LinearLayout MmaDotOp::getAccumulatorLayout() {
 }
 
 unsigned MmaDotOp::getOperandBits() {
-  constexpr unsigned kBitsOfBF16 = 16;
-  return FloatParts(getPrecision()).isBF16 ? kBitsOfBF16
-                                           : getElement(getA().getType()).getIntOrFloatBitWidth();
+  Type element = FloatParts(getPrecision()).isBF16 ? BFloat16Type::get(getContext())
+                                                   : getElement(getA().getType());
+  return element.getIntOrFloatBitWidth();
 }
 
 LinearLayout MmaDotOp::getOperandLayout(unsigned operand) {
@@ -241,9 +244,9 @@ LogicalResult MmaDotOp::verify() {
   if (getPrecision() == tile::InputPrecision::IEEE ||
       (getPrecision() != tile::InputPrecision::TF32 && !a.isF32()))
     return emitOpError("has no parts for this precision");
-  unsigned leastK = getOperandBits() == 16 ? 3 : getOperandBits() == 8 ? 4 : 2;
-  if (dimBits(getAcc().getType(), 1) < 4 || dimBits(getAcc().getType(), 0) < 3 ||
-      dimBits(getA().getType(), 0) < leastK)
+  constexpr MMAShape shape = MMAShape::get(MMAKind::Warp);
+  if (roundedExtent(getAcc(), 1) < shape.rows || roundedExtent(getAcc(), 0) < shape.columns ||
+      roundedExtent(getA(), 0) < shape.getMinSteps(getOperandBits()))
     return emitOpError("has tiles that are smaller than an instruction's");
   if (failed(verifySpread(*this, "warps", getWarps(), /*perCount=*/1)))
     return failure();
@@ -257,8 +260,15 @@ LogicalResult MmaDotOp::verify() {
 // WarpgroupDotOp
 //===----------------------------------------------------------------------===//
 
+/// The blocks that share the work of a dot by wgmma.
+static BlockSpread spreadWgmma(WarpgroupDotOp dot) {
+  constexpr MMAShape shape = MMAShape::get(MMAKind::Warpgroup);
+  ArrayRef<int32_t> groups = dot.getGroups();
+  return BlockSpread(dot, dot.getOfBlock(), shape.rows * groups[0], shape.columns * groups[1]);
+}
+
 LinearLayout WarpgroupDotOp::getAccumulatorLayout() {
-  BlockSpread blocks(*this, getOfBlock(), 64 * getGroups()[0], 8 * getGroups()[1]);
+  BlockSpread blocks = spreadWgmma(*this);
   return blocks.extend(wgmmaAccumulator(blocks.divide(getShape(getAcc().getType()), true, true),
                                         getGroups()[0], getGroups()[1]),
                        true, true);
@@ -266,7 +276,7 @@ LinearLayout WarpgroupDotOp::getAccumulatorLayout() {
 
 LinearLayout WarpgroupDotOp::getOperandLayout() {
   // b has the parts of what is split.
-  BlockSpread blocks(*this, getOfBlock(), 64 * getGroups()[0], 8 * getGroups()[1]);
+  BlockSpread blocks = spreadWgmma(*this);
   return blocks.extend(wgmmaOperandA(blocks.divide(getShape(getA().getType()), true, false),
                                      getB().getType().getElementType().getIntOrFloatBitWidth(),
                                      getGroups()[0], getGroups()[1]),
@@ -297,9 +307,10 @@ LogicalResult WarpgroupDotOp::verify() {
   if (failed(verifySpread(*this, "groups", getGroups(), kWarpsOfWarpgroup)))
     return failure();
   unsigned bits = a.getIntOrFloatBitWidth();
-  if ((1u << dimBits(getAcc().getType(), 1)) < 64u * getGroups()[0] ||
-      (1u << dimBits(getAcc().getType(), 0)) < 8u * getGroups()[1] ||
-      (bits << dimBits(getA().getType(), 0)) < 256)
+  constexpr MMAShape shape = MMAShape::get(MMAKind::Warpgroup);
+  if (roundedExtent(getAcc(), 1) < shape.rows * getGroups()[0] ||
+      roundedExtent(getAcc(), 0) < shape.columns * getGroups()[1] ||
+      roundedExtent(getA(), 0) < shape.getMinSteps(bits))
     return emitOpError("has tiles that are smaller than an instruction's");
   for (auto [index, operand] : llvm::enumerate(ValueRange{getA(), getB()})) {
     auto buffer = dyn_cast<MemDescType>(operand.getType());
@@ -307,7 +318,7 @@ LogicalResult WarpgroupDotOp::verify() {
       continue;
     auto descriptor =
         MatrixDescriptor::match(buffer.getLayout().getLayout(), /*kDim=*/1 - index, bits);
-    if (!descriptor || (bits != 16 && !descriptor->isKMajor()))
+    if (!descriptor || (shape.needsKMajor(bits) && !descriptor->isKMajor()))
       return emitOpError("cannot read ") << buffer;
   }
   if (failed(verifyLayout(*this, "a", getA().getType(), [&] { return getOperandLayout(); })))

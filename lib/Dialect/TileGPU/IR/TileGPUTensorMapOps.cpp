@@ -5,6 +5,7 @@
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 
 #include "tessera/Layout/TensorMapBox.h"
+#include "tessera/Machine/Swizzle.h"
 
 using namespace mlir;
 using namespace tessera;
@@ -59,7 +60,7 @@ LogicalResult TensorMapAttr::verify(function_ref<InFlightDiagnostic()> emitError
   if (rowBytes % kBoxRowAlignment != 0)
     return emitError() << "rows of a box have " << rowBytes << " bytes, which is no multiple of "
                        << kBoxRowAlignment;
-  if (swizzle != 0 && swizzle != 32 && swizzle != 64 && swizzle != 128)
+  if (swizzle != 0 && !Swizzle::isWidth(swizzle))
     return emitError() << "there is no swizzle over " << swizzle << " bytes";
   if (swizzle && rowBytes > swizzle)
     return emitError() << "rows of a box have " << rowBytes << " bytes, more than the " << swizzle

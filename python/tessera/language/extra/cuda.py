@@ -12,6 +12,7 @@ from tessera.language.program import inline_asm_elementwise
 from tessera.language.target_info import capability
 from tessera.language.tensor import Operand, active, builtin, tensor
 from tessera.language.types import dtype, int32, int64
+from tessera.machine.devices import WARP_SIZE
 
 __all__ = [
     "convert_custom_float8_sm70",
@@ -96,7 +97,7 @@ def num_threads() -> int:
     """
     _require("num_threads")
     _keep_warps()
-    return 32 * int(active.session.options.num_warps)
+    return WARP_SIZE * int(active.session.options.num_warps)
 
 
 @builtin
