@@ -44,7 +44,7 @@ struct LLVMReports : llvm::DiagnosticHandler {
   std::string &errors;
 };
 
-/// An upper bound of the memory that a pass needs for each operation.
+/// Not of a GPU: an upper bound of the memory that a pass needs for each operation.
 constexpr size_t kBytesPerOperation = 4 << 10;
 
 /// Reserves the memory of a pass before it runs. No exception may leave an action handler. If

@@ -385,10 +385,11 @@ std::string CompiledKernel::serialize() const {
 }
 
 std::unique_ptr<CompiledKernel> CompiledKernel::deserialize(StringRef bytes) {
-  constexpr size_t headSize = 24;
+  // Not of a GPU: the head has a name, a checksum and a length of 8 bytes each.
+  constexpr size_t headSize = 24, hashedFrom = 16;
   if (bytes.size() < headSize || !bytes.starts_with(kMagic))
     throw InternalError("not a compiled kernel");
-  StringRef body = bytes.drop_front(16);
+  StringRef body = bytes.drop_front(hashedFrom);
   if (support::endian::read64le(bytes.data() + 8) != xxh3_64bits(body))
     throw InternalError("a compiled kernel is damaged: its checksum differs");
   uint64_t length = support::endian::read64le(body.data());

@@ -115,6 +115,7 @@ static bool fromJSON(const json::Value &value, LaunchExpression::Factor &factor,
   std::vector<int> pair;
   if (!json::fromJSON(value, pair, path) || pair.size() != 2 || pair[0] < 0)
     return false;
+  // Not of a GPU: bits of an argument.
   factor = {pair[0], pair[1] == 64};
   return true;
 }
@@ -279,6 +280,7 @@ template <typename T> static json::Array toArray(const std::vector<T> &items) {
 static json::Array toJSON(const std::vector<StageTime> &stageTimes) {
   json::Array times;
   for (const auto &[stage, milliseconds] : stageTimes)
+    // Not of a GPU: the digits of a time.
     times.push_back(json::Array{stage, std::round(milliseconds * 1000) / 1000});
   return times;
 }

@@ -33,6 +33,7 @@ static void checkEstimable(const KernelMetadata &metadata, int registers) {
 static std::optional<int64_t> readInteger(const KernelArgument &argument, uint64_t slot) {
   unsigned bits = 0;
   StringRef type = argument.type;
+  // Not of a GPU: an argument has at most 64 bits.
   if (!type.consume_front("i") || type.getAsInteger(10, bits) || bits == 0 || bits > 64)
     return std::nullopt;
   return bits == 64 ? int64_t(slot) : SignExtend64(slot, bits);

@@ -265,6 +265,7 @@ TileValue ArithmeticBuilder::invert(const Operand &x) {
                     "bitwise operators take integers; reinterpret a float with "
                     "x.to(tl.int32, bitcast=True)");
   TileValue source = toTensor(x);
+  // Not of a GPU: bits.
   TileValue ones = isUnsignedInteger(source.type.dtype)
                        ? constant(UINT64_MAX >> (64 - getBitWidth(source.type.dtype)), source.type)
                        : constant(-1, source.type);

@@ -16,9 +16,11 @@ using namespace tessera;
 
 /// The bits of a literal in an element type, rounded once.
 static Attribute getElementAttr(const Operand &literal, Type element) {
+  // Not of a GPU: bits of any literal.
   llvm::APInt integer(128, 0);
   if (!literal.isFloatLiteral()) {
     auto bits = static_cast<unsigned __int128>(literal.integer());
+    // Not of a GPU: bits of any literal.
     integer = llvm::APInt(
         128, ArrayRef<uint64_t>{static_cast<uint64_t>(bits), static_cast<uint64_t>(bits >> 64)});
   }

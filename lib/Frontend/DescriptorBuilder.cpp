@@ -167,12 +167,14 @@ TileValue MemoryBuilder::makeDescriptor(const Operand &base, Operands shape, Ope
     throw UserError("E049", "the last stride of a tensor descriptor is " + last.describe(),
                     "it must be the constant 1");
   int64_t bytes = std::max<int64_t>(1, getBitWidth(pointer.dtype) / 8);
+  // Not of a GPU: descriptors of the language have these limits everywhere.
   for (const Operand &stride : strides.drop_back())
     if (stride.isIntegerLiteral() && stride.integer() * bytes % 16 != 0)
       throw UserError("E049",
                       "the stride " + stride.describe() + " of a tensor descriptor is " +
                           std::to_string(static_cast<int64_t>(stride.integer()) * bytes) + " bytes",
                       "leading strides are multiples of 16 bytes");
+  // Not of a GPU: as above.
   if (blockShape.back() * bytes < 16)
     throw UserError("E049",
                     "the last extent of the block " + toString(blockShape) + " is " +
@@ -298,6 +300,7 @@ static SmallVector<int64_t> requireRows(const ValueType &descriptor, const Opera
     throw UserError("E049", (user + " of " + Twine(count) + " rows").str(),
                     "it takes at least 8 rows");
   int64_t bytes = columns * std::max<int64_t>(1, getBitWidth(descriptor.dtype) / 8);
+  // Not of a GPU: as above.
   if (bytes < 32)
     throw UserError("E049", (user + " of columns of " + Twine(bytes) + " bytes").str(),
                     "a row of the block has at least 32 bytes");

@@ -212,6 +212,7 @@ TileValue TileBuilder::dotScaled(const ScaledOperand &a, const ScaledOperand &b,
       return;
     ValueType type = x.scale.type();
     bool isExponent = isInteger(type.dtype) && getBitWidth(type.dtype) == 8;
+    // Not of a GPU: elements with one scale.
     bool fits = x.scale.isValue() && type.isNumber() &&
                 (isExponent || type.dtype == DType::FP8E4NV) && type.shape.size() == rank &&
                 (type.shape[rank - 1] * 32 == k || type.shape[rank - 1] * 16 == k);

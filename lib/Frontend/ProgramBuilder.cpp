@@ -182,6 +182,7 @@ static int64_t countRegisters(ArrayRef<Type> types, int64_t pack) {
   int64_t count = 0;
   for (Type type : types) {
     Type element = getElementTypeOrSelf(type);
+    // Not of a GPU: bits of a register in inline assembly, and of a pointer.
     int64_t width = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 64;
     int64_t each = std::min(pack, std::max<int64_t>(1, 32 / width));
     count += llvm::divideCeil(pack, each);

@@ -78,6 +78,7 @@ private:
     Type of = value.getType();
     unsigned bits = getElementTypeOrSelf(of).getIntOrFloatBitWidth();
     Value zero = constant(of, 0);
+    // Not of a GPU: bits.
     if (bits < 64 && number >= int64_t(1) << (bits - 1))
       return compare(arith::CmpIPredicate::eq, value, zero);
     Value rest = tile::RemIntOp::create(builder, loc, how, value, constant(of, number));

@@ -168,6 +168,7 @@ AccessForm Transfer::extension(Value source, Type type, bool isSigned) {
   unsigned width = ConstantIntRanges::getStorageBitwidth(source.getType());
   ArrayRef<int64_t> shape = getShape(type);
   const AccessForm &s = exactForm(source);
+  // Not of a GPU: the largest power of two that is no sign of 64 bits.
   AccessForm result = remainder(source, int64_t(1) << std::min(width, 62u), shape, type);
   IntegerRanges &ranges = analysis.getRanges();
   for (unsigned dim = 0; dim < result.strides.size(); ++dim) {

@@ -15,11 +15,13 @@ using namespace tessera::tile;
 
 int64_t access::powerOfTwoDivisor(int64_t value) {
   unsigned zeros = llvm::countr_zero(static_cast<uint64_t>(value));
+  // Not of a GPU: kAnyPower is 2^62.
   return zeros >= 62 ? kAnyPower : int64_t(1) << zeros;
 }
 
 int64_t access::multiplyPowers(int64_t a, int64_t b) {
   unsigned log = llvm::Log2_64(a) + llvm::Log2_64(b);
+  // Not of a GPU: kAnyPower is 2^62.
   return log >= 62 ? kAnyPower : int64_t(1) << log;
 }
 

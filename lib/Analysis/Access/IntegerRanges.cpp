@@ -204,7 +204,8 @@ std::optional<ConstantIntRanges> IntegerRanges::sumOverIterations(scf::ForOp loo
   SmallVector<Value> amounts;
   if (loop.getUnsignedCmp() || !access::collectAmounts(next, argument, amounts))
     return std::nullopt;
-  constexpr unsigned kWide = 256; // more than any of the numbers below needs
+  // Not of a GPU: more bits than any of the numbers below needs.
+  constexpr unsigned kWide = 256;
   ConstantIntRanges lower = get(loop.getLowerBound()), upper = get(loop.getUpperBound()),
                     step = get(loop.getStep());
   if (!step.smin().isStrictlyPositive())
@@ -235,6 +236,7 @@ static bool isAskedFor(FuncOp func, const std::optional<std::string> &bound) {
 static ConstantIntRanges refineEnd(scf::ForOp loop, const ConstantIntRanges &range) {
   auto func = loop->getParentOfType<FuncOp>();
   unsigned width = range.smin().getBitWidth();
+  // Not of a GPU: launches ask this of numbers of 32 bits.
   if (!func || !func->hasAttr(kProgramBoundsAttr) || width != 32)
     return range;
   APInt most(width, kMaxLoopEnd);
@@ -467,6 +469,7 @@ ConstantIntRanges IntegerRanges::get(Value value) {
 bool IntegerRanges::isExact(Value tile, int64_t stride, bool isSigned) {
   unsigned width = widthOf(tile);
   ConstantIntRanges range = get(tile);
+  // Not of a GPU: bits of the stride, of its sign, and of a sum.
   unsigned wide = std::max(width, 64u) + 2;
   APInt spread = isSigned ? range.smax().sext(wide) - range.smin().sext(wide)
                           : range.umax().zext(wide) - range.umin().zext(wide);

@@ -189,6 +189,7 @@ bool LaunchProof::isAsComputed(Value index, unsigned depth) {
            isAsComputed(op->getOperand(1), depth + 1);
   if (auto shift = dyn_cast<ShiftOp>(op); shift && shift.getKind() == ShiftKind::Left) {
     APInt amount;
+    // Not of a GPU: a power of two of a signed number of 32 bits.
     return matchPattern(shift.getRhs(), m_ConstantInt(&amount)) && amount.ult(31) &&
            proves(index,
                   [&](IntegerRanges &ranges) {

@@ -45,7 +45,7 @@ private:
   Trend scale(Trend trend, Value factor);
 
   unsigned axis;
-  /// Longer formulas do not occur as bounds.
+  /// Not of a GPU: longer formulas do not occur as bounds.
   unsigned left = 200;
 };
 
@@ -112,7 +112,7 @@ public:
 
 private:
   llvm::SmallMapVector<Value, int64_t, 4> scales;
-  unsigned left = 200; ///< as in a walk
+  unsigned left = 200; ///< Not of a GPU: as in a walk
 };
 
 } // namespace

@@ -18,7 +18,7 @@ using namespace tessera::tile;
 namespace {
 
 struct CountLongLoop : OpRewritePattern<scf::ForOp> {
-  /// Tried before upstream's.
+  /// Not of a GPU: tried before upstream's.
   explicit CountLongLoop(MLIRContext *context)
       : OpRewritePattern(context, /*benefit=*/PatternBenefit(100)) {}
 
@@ -33,6 +33,7 @@ struct CountLongLoop : OpRewritePattern<scf::ForOp> {
     APInt distance = upper - lower;
     if (isEmpty || distance.isNonNegative())
       return rewriter.notifyMatchFailure(loop, "the distance of the bounds is in the type");
+    // Not of a GPU: the widest integer of the language.
     constexpr unsigned kCounterWidth = 64;
     if (type.getWidth() > kCounterWidth)
       return rewriter.notifyMatchFailure(loop, "no counter is as wide");

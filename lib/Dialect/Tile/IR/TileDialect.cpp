@@ -99,6 +99,7 @@ bool tessera::tile::isLegalExtent(int64_t extent) {
   if (extent <= 0)
     return false;
   int64_t twos = extent & -extent, odd = extent / twos;
+  // Not of a GPU: a rule of the language.
   return odd == 1 || (odd <= 31 && twos >= 8);
 }
 

@@ -62,6 +62,7 @@ OpFoldResult ShiftOp::fold(FoldAdaptor adaptor) {
 
 LogicalResult MulHiOp::verify() {
   unsigned width = getElementTypeOrSelf(getType()).getIntOrFloatBitWidth();
+  // Not of a GPU: bits.
   if (width != 32 && width != 64)
     return emitOpError("takes integers of 32 or 64 bits, not ") << getElementTypeOrSelf(getType());
   return success();

@@ -98,6 +98,7 @@ LogicalResult DotScaledOp::verify() {
       return success();
     ArrayRef<int64_t> shape = getShape(scale.getType());
     bool fits = int64_t(shape.size()) == rank && shape.drop_back(2) == batch;
+    // Not of a GPU: elements with one scale, in formats of the language.
     if (!fits || shape[rank - 2] != rows || (shape.back() * 32 != k && shape.back() * 16 != k))
       return emitOpError("has a scale of ") << scale.getType() << " for " << rows << " rows of "
                                             << k << "; wanted is one for 16 or 32 elements";

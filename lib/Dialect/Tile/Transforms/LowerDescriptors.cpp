@@ -274,6 +274,7 @@ struct MakeDescriptorPattern : public ViewPattern<MakeDescriptorOp> {
   LogicalResult matchAndRewrite(MakeDescriptorOp op, Adaptor,
                                 ConversionPatternRewriter &rewriter) const final {
     AccessBuilder access{rewriter, op.getLoc()};
+    // Not of a GPU: descriptors of the language begin at multiples of this.
     constexpr int64_t kAlignment = 16;
     int64_t bytes = op.getBase().getType().getPointeeBytes();
     auto align = [&](Value part, int64_t divisibility) -> Value {

@@ -23,7 +23,7 @@ using namespace tessera::tile;
 
 namespace {
 
-/// Runs as long as this need no help: no vector of a CPU has more lanes of 32 bits.
+/// Runs as long as this need no help. Not of a GPU: no vector of a CPU has more lanes of 32 bits.
 constexpr int64_t kMaxUsefulRun = 16;
 
 /// (start + range(from, from + length)) % extent

@@ -10,6 +10,7 @@ using namespace tessera::tilegpu;
 
 #include "tessera/Dialect/TileGPU/IR/TileGPUScheduleEnums.cpp.inc"
 
+/// Not of a GPU: a ring of more slots is a mistake.
 static constexpr unsigned kMaxSlots = 64;
 
 /// One of the words of an enum.
@@ -108,7 +109,7 @@ static void printChannels(AsmPrinter &printer, ArrayRef<ChannelAttr> channels) {
 
 static LogicalResult verifyNumbers(function_ref<InFlightDiagnostic()> emitError,
                                    ArrayRef<ChannelAttr> channels) {
-  // Sets of numbers keep the largest two for themselves.
+  // Not of a GPU: sets of numbers keep the largest two of 16 bits for themselves.
   constexpr unsigned kMaxNumber = 65535;
   llvm::SmallDenseSet<unsigned> numbers;
   for (ChannelAttr channel : channels) {
@@ -304,7 +305,7 @@ LogicalResult NodeAttr::verify(function_ref<InFlightDiagnostic()> emitError, Nod
 // KernelScheduleAttr
 //===----------------------------------------------------------------------===//
 
-/// The product of a group and an extent of the grid has 32 bits.
+/// Not of a GPU: the product of a group and an extent of the grid has 32 bits.
 static constexpr unsigned kMaxProgramsPerGroup = 1024;
 
 static LogicalResult refuseGroup(function_ref<InFlightDiagnostic()> emitError, unsigned group) {
