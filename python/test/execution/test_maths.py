@@ -108,6 +108,9 @@ def test_clamp(run, rng):
 
 def test_softmax(run, rng):
     x = rng.standard_normal((8, 64)).astype(np.float32)
+    # Rows whose sum is one term, as many as there are, or NaN.
+    x[1], x[2], x[2, 5], x[3, ::2], x[3, 7] = 3e38, -3e38, 3e38, -np.inf, 80
+    x[4], x[5, 9], x[6, 9] = -np.inf, np.nan, np.inf
     out = np.empty_like(x)
     kernel = make_kernel("""
 @tessera.jit
@@ -116,8 +119,11 @@ def kernel(x_ptr, out_ptr):
     tl.store(out_ptr + offsets, tl.softmax(tl.load(x_ptr + offsets), 1))
 """)
     run(kernel, (1,), x, out)
-    want = np.exp(x.astype(np.float64))
-    np.testing.assert_allclose(out, want / want.sum(1, keepdims=True), rtol=2e-6)
+    with np.errstate(invalid="ignore"):
+        want = np.exp(x.astype(np.float64) - np.fmax.reduce(x, 1, keepdims=True))
+    want /= want.sum(1, keepdims=True)
+    np.testing.assert_array_equal(np.isnan(want[:, 0]), np.isin(np.arange(8), (4, 5, 6)))
+    np.testing.assert_allclose(out, want, rtol=2e-6, atol=1e-37)
 
 
 NARROW = {

@@ -56,6 +56,19 @@ module attributes {tilegpu.num_warps = 1 : i32} {
     tile.return %0 : f32
   }
 
+// One up to the number of a tile's elements needs none for large ones. Its reciprocal is there once.
+
+// CHECK-LABEL: llvm.func internal @moderate_divisor
+// CHECK-SAME: (%[[X:.*]]: f32, %[[Y:.*]]: f32)
+// CHECK-NEXT: %[[R:.*]] = nvvm.rcp.approx.ftz.f %[[Y]] : f32
+// CHECK-NEXT: %[[FIRST:.*]] = llvm.fmul %[[X]], %[[R]] : f32
+// CHECK-NEXT: llvm.fmul %[[FIRST]], %[[R]] : f32
+  tile.func private @moderate_divisor(%x: f32, %y: f32) -> f32 {
+    %0 = arith.divf %x, %y {tessera.moderate_divisor} : f32
+    %1 = arith.divf %0, %y {tessera.moderate_divisor} : f32
+    tile.return %1 : f32
+  }
+
 // CHECK-LABEL: llvm.func internal @quotients
 // CHECK-SAME: (%[[X:.*]]: f32, %[[H:.*]]: f16, %[[D:.*]]: f64)
 // CHECK: llvm.call_intrinsic "llvm.nvvm.div.full"(%[[X]], %[[X]])

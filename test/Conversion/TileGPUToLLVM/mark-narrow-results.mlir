@@ -297,4 +297,75 @@ module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target
     %e = math.exp %d : tensor<32x32xf32, #tile>
     tile.return %e : tensor<32x32xf32, #tile>
   }
+
+  // The sum of a row's exponentials has the largest element's, which is 1, and others up to 1. The
+  // sum of a column need not have one, nor does it where the maximum is of others, too. A product
+  // may be subtracted from before it is rounded.
+  // CHECK-LABEL: @shares
+  tile.func private @shares(%x: tensor<32x32xf32, #tile>, %scale: tensor<32x32xf32, #tile>, %before: tensor<32xf32, #rows>) -> (tensor<32x32xf32, #tile>, tensor<32x32xf32, #tile>, tensor<32x32xf32, #tile>, tensor<32x32xf32, #tile>) {
+    %m = tile.reduce(%x) {axis = 1 : i32} : (tensor<32x32xf32, #tile>) -> tensor<32xf32, #rows> {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.maxnumf %a, %b : f32
+      tile.reduce_return %c : f32
+    }
+    %r = tile.expand_dims %m {axis = 1 : i32} : tensor<32xf32, #rows> -> tensor<32x1xf32, #row>
+    %s = tile.broadcast %r : tensor<32x1xf32, #row> -> tensor<32x32xf32, #tile>
+    %d = arith.subf %x, %s : tensor<32x32xf32, #tile>
+    %e = math.exp %d : tensor<32x32xf32, #tile>
+    %n = tile.reduce(%e) {axis = 1 : i32} : (tensor<32x32xf32, #tile>) -> tensor<32xf32, #rows> {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tile.reduce_return %c : f32
+    }
+    %nr = tile.expand_dims %n {axis = 1 : i32} : tensor<32xf32, #rows> -> tensor<32x1xf32, #row>
+    %ns = tile.broadcast %nr : tensor<32x1xf32, #row> -> tensor<32x32xf32, #tile>
+    // CHECK: arith.divf %{{.+}} {tessera.moderate_divisor}
+    %y0 = arith.divf %e, %ns : tensor<32x32xf32, #tile>
+
+    %o = tile.reduce(%e) {axis = 0 : i32} : (tensor<32x32xf32, #tile>) -> tensor<32xf32, #columns> {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tile.reduce_return %c : f32
+    }
+    %or = tile.expand_dims %o {axis = 0 : i32} : tensor<32xf32, #columns> -> tensor<1x32xf32, #column>
+    %os = tile.broadcast %or : tensor<1x32xf32, #column> -> tensor<32x32xf32, #tile>
+    // CHECK: arith.divf %{{[a-z0-9]+}}, %{{[a-z0-9]+}} :
+    %y1 = arith.divf %e, %os : tensor<32x32xf32, #tile>
+
+    %larger = arith.maxnumf %before, %m : tensor<32xf32, #rows>
+    %lr = tile.expand_dims %larger {axis = 1 : i32} : tensor<32xf32, #rows> -> tensor<32x1xf32, #row>
+    %ls = tile.broadcast %lr : tensor<32x1xf32, #row> -> tensor<32x32xf32, #tile>
+    %ld = arith.subf %x, %ls : tensor<32x32xf32, #tile>
+    %le = math.exp %ld : tensor<32x32xf32, #tile>
+    %p = tile.reduce(%le) {axis = 1 : i32} : (tensor<32x32xf32, #tile>) -> tensor<32xf32, #rows> {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tile.reduce_return %c : f32
+    }
+    %pr = tile.expand_dims %p {axis = 1 : i32} : tensor<32xf32, #rows> -> tensor<32x1xf32, #row>
+    %ps = tile.broadcast %pr : tensor<32x1xf32, #row> -> tensor<32x32xf32, #tile>
+    // CHECK: arith.divf %{{[a-z0-9]+}}, %{{[a-z0-9]+}} :
+    %y2 = arith.divf %le, %ps : tensor<32x32xf32, #tile>
+
+    %z = arith.mulf %x, %scale : tensor<32x32xf32, #tile>
+    %zm = tile.reduce(%z) {axis = 1 : i32} : (tensor<32x32xf32, #tile>) -> tensor<32xf32, #rows> {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.maxnumf %a, %b : f32
+      tile.reduce_return %c : f32
+    }
+    %zr = tile.expand_dims %zm {axis = 1 : i32} : tensor<32xf32, #rows> -> tensor<32x1xf32, #row>
+    %zs = tile.broadcast %zr : tensor<32x1xf32, #row> -> tensor<32x32xf32, #tile>
+    %zd = arith.subf %z, %zs : tensor<32x32xf32, #tile>
+    %ze = math.exp %zd : tensor<32x32xf32, #tile>
+    %q = tile.reduce(%ze) {axis = 1 : i32} : (tensor<32x32xf32, #tile>) -> tensor<32xf32, #rows> {
+    ^bb0(%a: f32, %b: f32):
+      %c = arith.addf %a, %b : f32
+      tile.reduce_return %c : f32
+    }
+    %qr = tile.expand_dims %q {axis = 1 : i32} : tensor<32xf32, #rows> -> tensor<32x1xf32, #row>
+    %qs = tile.broadcast %qr : tensor<32x1xf32, #row> -> tensor<32x32xf32, #tile>
+    // CHECK: arith.divf %{{[a-z0-9]+}}, %{{[a-z0-9]+}} :
+    %y3 = arith.divf %ze, %qs : tensor<32x32xf32, #tile>
+    tile.return %y0, %y1, %y2, %y3 : tensor<32x32xf32, #tile>, tensor<32x32xf32, #tile>, tensor<32x32xf32, #tile>, tensor<32x32xf32, #tile>
+  }
 }

@@ -471,6 +471,10 @@ struct DivFPattern : TilePattern<arith::DivFOp> {
     }
     if (type.isF32()) {
       Value lhs = adaptor.getLhs(), rhs = adaptor.getRhs();
+      if (op->hasAttr(kModerateDivisorAttr)) {
+        rewriter.replaceOpWithNewOp<LLVM::FMulOp>(op, lhs, getOwnReciprocal(thread, rhs));
+        return success();
+      }
       bool isLarge = op->hasAttr(kLargeDivisorAttr);
       rewriter.replaceOp(op, isLarge || op->hasAttr(kSharedDivisorAttr)
                                  ? divideByReciprocal(thread, lhs, rhs, /*mayBeSmall=*/!isLarge)
@@ -488,6 +492,15 @@ private:
   static Value makeF32(ThreadBuilder &thread, float value) {
     OpBuilder &builder = thread.getBuilder();
     return thread.create<LLVM::ConstantOp>(builder.getF32Type(), builder.getF32FloatAttr(value));
+  }
+
+  /// The reciprocal of a divisor, as built before in this block, or else a new one.
+  static Value getOwnReciprocal(ThreadBuilder &thread, Value divisor) {
+    for (Operation *user : divisor.getUsers())
+      if (thread.getHooks().isReciprocal(user) &&
+          user->getBlock() == thread.getBuilder().getInsertionBlock())
+        return user->getResult(0);
+    return thread.getHooks().emitFastFunction(thread, FastFunction::Reciprocal, divisor);
   }
 
   /// The computation of that instruction, with the divisor's part in a form that is built once.

@@ -19,7 +19,9 @@
 // is exact for 1 + erf suffices. A sigmoid in 2 / (1 + exp(-x)) - 1 is as insensitive: the error of
 // exp grows with |x|, and is weakened by x's distance from 0.
 //
-// A divisor such as 1 + exp(-x) is 1 or more. Such quotients need no case for small divisors.
+// A divisor such as 1 + exp(-x) is 1 or more. Such quotients need no case for small divisors. Those
+// by the sum of exp(x - max(x)) need none for large ones either: each term is at most 1, and that
+// of the largest element is 1.
 
 #include "Exchange/ScratchMemory.h"
 #include "Maxima.h"
@@ -71,6 +73,26 @@ bool isMaximum(tile::ReduceOp op) {
          isa<arith::MaxNumFOp, arith::MaximumFOp>(body.front());
 }
 
+/// The value before it was moved, with each element as it was.
+Value skipMoves(Value value) {
+  while (value.getDefiningOp() && tile::movesOneTile(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
+/// True for the sum of exp(x - max(x)) along the axis of the maximum.
+bool isSumOfShares(Value value) {
+  auto sum = skipMoves(value).getDefiningOp<tile::ReduceOp>();
+  if (!sum || !isSum(sum))
+    return false;
+  Value terms = sum->getOperand(0);
+  // Other moves would change the axes.
+  while (auto convert = terms.getDefiningOp<tilegpu::ConvertLayoutOp>())
+    terms = convert.getOperand();
+  auto exp = terms.getDefiningOp<math::ExpOp>();
+  return exp && getAxisBelowMaximum(exp.getOperand()) == sum.getAxis();
+}
+
 /// Where a loop's carried value of a number comes from, and where it goes.
 struct Carried {
   scf::ForOp loop;
@@ -94,9 +116,7 @@ public:
 
   /// True for a sum of numbers that are not negative and a constant of 1 or more.
   bool isAtLeastOne(Value value) {
-    while (value.getDefiningOp() && tile::movesOneTile(value.getDefiningOp()))
-      value = value.getDefiningOp()->getOperand(0);
-    auto sum = value.getDefiningOp<arith::AddFOp>();
+    auto sum = skipMoves(value).getDefiningOp<arith::AddFOp>();
     return sum && ((getConstant(sum.getRhs()) >= 1 && isNonNegative(sum.getLhs())) ||
                    (getConstant(sum.getLhs()) >= 1 && isNonNegative(sum.getRhs())));
   }
@@ -335,7 +355,9 @@ struct TileGPUMarkNarrowResults
         return;
       Value result = op->getResult(0);
       if (isa<arith::DivFOp>(op)) {
-        if (Signs().isAtLeastOne(op->getOperand(1)))
+        if (isSumOfShares(op->getOperand(1)))
+          mark(op, kModerateDivisorAttr);
+        else if (Signs().isAtLeastOne(op->getOperand(1)))
           mark(op, kLargeDivisorAttr);
       } else if (isa<math::ExpOp>(op) ? NarrowUses(result).areAll() || endsInSigmoids(result)
                                       : endsNarrowAboveZero(result))

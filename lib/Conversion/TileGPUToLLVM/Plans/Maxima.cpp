@@ -65,6 +65,50 @@ static bool isAtLeast(Value large, Value small, std::optional<unsigned> axis, un
                              depth + 1);
 }
 
+/// True if a tile is a product, or chosen from some.
+static bool hasProduct(Value tile, unsigned depth = 0) {
+  constexpr unsigned kMaxDepth = 12;
+  Operation *op = tile.getDefiningOp();
+  if (!op)
+    return false;
+  if (isa<arith::MulFOp>(op) || depth == kMaxDepth)
+    return true;
+  if (tile::movesOneTile(op))
+    return hasProduct(op->getOperand(0), depth + 1);
+  auto select = dyn_cast<arith::SelectOp>(op);
+  return select && (hasProduct(select.getTrueValue(), depth + 1) ||
+                    hasProduct(select.getFalseValue(), depth + 1));
+}
+
+std::optional<unsigned> tessera::getAxisBelowMaximum(Value difference) {
+  auto sub = difference.getDefiningOp<arith::SubFOp>();
+  if (!sub || hasProduct(sub.getLhs()))
+    return std::nullopt;
+  Value large = skipConversions(sub.getRhs());
+  std::optional<unsigned> axis;
+  if (auto splat = large.getDefiningOp<tile::SplatOp>()) {
+    if (cast<RankedTensorType>(splat.getType()).getRank() != 1)
+      return std::nullopt;
+    axis = 0;
+    large = splat.getSource();
+    // Not an index map: the dimension that a reduction took away comes back.
+  } else if (auto broadcast = large.getDefiningOp<tile::BroadcastOp>()) {
+    // Not an index map: as above.
+    auto expand = skipConversions(broadcast->getOperand(0)).getDefiningOp<tile::ExpandDimsOp>();
+    if (!expand)
+      return std::nullopt;
+    axis = static_cast<unsigned>(expand.getAxis());
+    large = skipConversions(expand->getOperand(0));
+  }
+  auto reduce = large.getDefiningOp<tile::ReduceOp>();
+  if (!reduce || axis != reduce.getAxis())
+    return std::nullopt;
+  unsigned number = cast<OpResult>(large).getResultNumber();
+  bool isOfTile = isMaximumOf(reduce, number) &&
+                  skipConversions(reduce->getOperand(number)) == skipConversions(sub.getLhs());
+  return isOfTile ? axis : std::nullopt;
+}
+
 bool tessera::isBelowMaximum(Value difference) {
   auto sub = difference.getDefiningOp<arith::SubFOp>();
   return sub && isAtLeast(sub.getRhs(), sub.getLhs(), std::nullopt);
