@@ -161,7 +161,9 @@ class CompileOptions:
                 "use 'cpu', 'cuda' or the name of a GPU architecture such as 'sm_90a'",
             )
         registers = self.maxnreg
-        if registers is not None and not (_is_integer(registers) and 1 <= registers <= MAX_REGISTERS):
+        if registers is not None and not (
+            _is_integer(registers) and 1 <= registers <= MAX_REGISTERS
+        ):
             raise LaunchError(
                 "E053", f"maxnreg is {shown(registers)}", f"use 1 to {MAX_REGISTERS}, or None"
             )
