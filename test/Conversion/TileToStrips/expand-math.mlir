@@ -130,3 +130,17 @@ func.func @kept(%x: f32, %h: f16) -> (f32, f32, f16) {
   %2 = math.exp %h : f16
   return %0, %1, %2 : f32, f32, f16
 }
+
+// The chains of neighbours take turns, unless one is computed from the other.
+// CHECK-LABEL: func.func @turns(
+// CHECK:       %[[A:.+]] = math.absf %arg0
+// CHECK-NEXT:  math.absf %arg1
+// CHECK:       %[[B:.+]] = math.copysign {{.*}}, %arg0
+// CHECK-NEXT:  math.copysign {{.*}}, %arg1
+// CHECK-NEXT:  math.absf %[[B]]
+func.func @turns(%x: vector<16xf32>, %y: vector<16xf32>) -> (vector<16xf32>, vector<16xf32>) {
+  %0 = math.erf %x : vector<16xf32>
+  %1 = math.erf %y : vector<16xf32>
+  %2 = math.erf %0 : vector<16xf32>
+  return %1, %2 : vector<16xf32>, vector<16xf32>
+}

@@ -506,3 +506,30 @@ tile.func @divided() {
   }
   tile.return
 }
+
+// -----
+
+// Long chains of four strips take turns; a store comes behind all of them.
+
+// CHECK-LABEL: @chains
+// CHECK:         scf.for
+// CHECK-COUNT-4:   llvm.load
+// CHECK:           %[[E:.*]] = math.erf
+// CHECK-NEXT:      math.erf
+// CHECK-NEXT:      math.erf
+// CHECK-NEXT:      math.erf
+// CHECK-NEXT:      arith.addf %[[E]]
+// CHECK-COUNT-4:   llvm.store
+tile.func @chains(%p: !tile.ptr<f32>) {
+  strips.group [1024] {
+    %r = tile.range 0 to 1024 : tensor<1024xi32>
+    %ps = tile.splat %p : !tile.ptr<f32> -> tensor<1024x!tile.ptr<f32>>
+    %pp = tile.addptr %ps, %r : tensor<1024x!tile.ptr<f32>>, tensor<1024xi32>
+    %x = tile.load %pp : tensor<1024x!tile.ptr<f32>>
+    %e = math.erf %x : tensor<1024xf32>
+    %y = arith.addf %e, %x : tensor<1024xf32>
+    tile.store %pp, %y : tensor<1024x!tile.ptr<f32>>
+    strips.yield
+  }
+  tile.return
+}

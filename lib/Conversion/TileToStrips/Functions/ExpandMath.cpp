@@ -69,6 +69,52 @@ Value completeByLibrary(MathBuilder &b, PartialResult partial, Value x, func::Fu
   return scf::IfOp::create(builder, loc, someInvalid, fallback, keep).getResult(0);
 }
 
+/// Has the chains of neighbours take turns, which are the same function of several strips.
+class Neighbours {
+public:
+  /// In front of an operation's expansion.
+  void begin(Operation *op) {
+    before = op->getPrevNode();
+    bool isNext = hasLongChain(op) && before && before == last && name == op->getName() &&
+                  type == op->getResult(0).getType() &&
+                  llvm::none_of(op->getOperands(), [&](Value operand) {
+                    return llvm::is_contained(results, operand.getDefiningOp());
+                  });
+    if (isNext)
+      return;
+    rows.clear();
+    results.clear();
+    name = op->getName();
+    type = op->getResult(0).getType();
+  }
+
+  /// Behind its expansion, which stands in front of it.
+  void end(Operation *op, Value result) {
+    SmallVector<Operation *> chain;
+    Operation *first = before ? before->getNextNode() : &op->getBlock()->front();
+    for (Operation *each = first; each != op; each = each->getNextNode())
+      chain.push_back(each);
+    bool isAlike =
+        rows.size() == chain.size() && llvm::all_of(llvm::zip_equal(rows, chain), [](auto pair) {
+          auto [x, y] = pair;
+          return x->getName() == y->getName() && x->getNumRegions() == 0;
+        });
+    if (isAlike)
+      for (auto [x, y] : llvm::zip_equal(rows, chain))
+        y->moveAfter(x);
+    rows = std::move(chain);
+    results.push_back(result.getDefiningOp());
+    last = op->getPrevNode();
+  }
+
+private:
+  std::optional<OperationName> name;
+  Type type;
+  Operation *before = nullptr, *last = nullptr;
+  SmallVector<Operation *> rows;    ///< the last operation of each turn
+  SmallVector<Operation *> results; ///< of the chains that take turns
+};
+
 struct StripsExpandMath : impl::StripsExpandMathBase<StripsExpandMath> {
   using StripsExpandMathBase::StripsExpandMathBase;
 
@@ -103,7 +149,9 @@ struct StripsExpandMath : impl::StripsExpandMathBase<StripsExpandMath> {
       if (isa<math::MathDialect>(op->getDialect()))
         worklist.push_back(op);
     });
+    Neighbours neighbours;
     for (Operation *op : worklist) {
+      neighbours.begin(op);
       Type type = op->getResult(0).getType();
       Type element = getElementTypeOrSelf(type);
       auto vector = dyn_cast<VectorType>(type);
@@ -119,6 +167,7 @@ struct StripsExpandMath : impl::StripsExpandMathBase<StripsExpandMath> {
       if (hasFMA)
         b.multiplyAddByInstruction();
       if (Value value = expand(b, op)) {
+        neighbours.end(op, value);
         op->replaceAllUsesWith(ValueRange(value));
         op->erase();
       }

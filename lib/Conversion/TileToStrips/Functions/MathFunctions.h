@@ -10,6 +10,11 @@
 
 namespace tessera {
 
+/// True if a function is a long chain of operations, each of which waits for the one before. A CPU
+/// holds too few waiting operations to reach the chain of the next strip, so chains take turns. On
+/// a Zen 4, gelu by erf takes 0.84 to 0.89 of the time then; exp, tanh, log and sin gain nothing.
+inline bool hasLongChain(mlir::Operation *op) { return mlir::isa<mlir::math::ErfOp>(op); }
+
 /// LaneBuilder for one float type, with what the functions share.
 class MathBuilder : public LaneBuilder {
 public:

@@ -17,11 +17,13 @@
 #include "AccessChoice.h"
 
 #include "Combine.h"
+#include "Functions/MathFunctions.h"
 #include "Grouping/CostModel.h"
 #include "Grouping/GroupRoots.h"
 #include "ScalarMemory.h"
 #include "ZeroRows.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "tessera/Analysis/Order/MemoryOrder.h"
 #include "tessera/Support/EmitRemark.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -221,9 +223,56 @@ SmallVector<unsigned> StripNest::findIncreasing(tile::ReduceOp reduce) {
 /// that loads do not wait for stores of the same iteration. `accumulators` has those of
 /// one strip after those of the other, all of them from earlier along the axis; if it is empty, it
 /// is given the elements.
+/// Has the operations of strips take turns, from the last ones backwards: strips differ in what
+/// comes first, such as addresses. `ends` has each strip's last operation, and `before` the one in
+/// front of all.
+static void takeTurns(Operation *before, ArrayRef<Operation *> ends) {
+  struct Turn {
+    size_t untilEnd; ///< operations of the strip that follow
+    size_t strip;
+    Operation *op;
+  };
+  SmallVector<Turn> turns;
+  Operation *next = before ? before->getNextNode() : &ends.front()->getBlock()->front();
+  for (auto [strip, end] : llvm::enumerate(ends)) {
+    size_t first = turns.size();
+    for (; next != end->getNextNode(); next = next->getNextNode()) {
+      if (next->getNumRegions() != 0 || mayWriteMemory(next))
+        return;
+      turns.push_back({0, strip, next});
+    }
+    for (size_t i = first; i < turns.size(); ++i)
+      turns[i].untilEnd = turns.size() - 1 - i;
+  }
+  llvm::sort(turns, [](const Turn &x, const Turn &y) {
+    return std::pair(y.untilEnd, x.strip) < std::pair(x.untilEnd, y.strip);
+  });
+  // Values that the first strip has computed for all of them may come too late.
+  llvm::DenseMap<Operation *, size_t> places;
+  for (auto [place, turn] : llvm::enumerate(turns))
+    places[turn.op] = place;
+  for (auto [place, turn] : llvm::enumerate(turns))
+    for (Value operand : turn.op->getOperands()) {
+      auto found = places.find(operand.getDefiningOp());
+      if (found != places.end() && found->second > place)
+        return;
+    }
+  Block *block = ends.front()->getBlock();
+  auto end = std::next(ends.back()->getIterator());
+  for (const Turn &turn : turns)
+    turn.op->moveBefore(block, end);
+}
+
 void StripNest::emitStrips(ArrayRef<IndexTuple> strips, SmallVectorImpl<Value> &accumulators) {
   SmallVector<PreparedStore> stores;
   SmallVector<Value> elements;
+  auto getLast = [&]() -> Operation * {
+    OpBuilder at = emitter.atEnd();
+    auto point = at.getInsertionPoint();
+    return point == at.getInsertionBlock()->begin() ? nullptr : &*std::prev(point);
+  };
+  Operation *before = getLast();
+  SmallVector<Operation *> ends;
   for (const IndexTuple &strip : strips) {
     auto dim = getLaneDim(strip);
     int64_t count = dim ? strip[*dim].lanes : 1;
@@ -243,7 +292,12 @@ void StripNest::emitStrips(ArrayRef<IndexTuple> strips, SmallVectorImpl<Value> &
       for (Value operand : reduce.getOperands())
         elements.push_back(emitter.broadcast(emitter.evaluate(operand, strip), count));
     }
+    ends.push_back(getLast());
   }
+  bool hasChains =
+      llvm::any_of(group.getBody().front(), [](Operation &op) { return hasLongChain(&op); });
+  if (hasChains && strips.size() > 1 && !llvm::is_contained(ends, nullptr))
+    takeTurns(before, ends);
   emitter.perform(stores);
   if (accumulators.empty()) {
     accumulators = std::move(elements);
