@@ -2,8 +2,8 @@
 // RUN: tessera-opt --split-input-file --tilegpu-warp-specialize=skew=false %s | FileCheck %s --check-prefix=OWN
 // RUN: tessera-opt --split-input-file --tilegpu-warp-specialize --tilegpu-expand-schedule %s | FileCheck %s --check-prefix=LOOP
 // RUN: tessera-opt --split-input-file --tilegpu-warp-specialize=most-programs=0 %s 2>&1 | FileCheck %s --check-prefix=FIRST
-
 // RUN: tessera-opt --split-input-file --tilegpu-warp-specialize=hold=false --tilegpu-expand-schedule %s | FileCheck %s --check-prefix=NONE
+// RUN: sed 's/\(%%nv = .*\) %%ph, \(.*\) : !operand/%%exchanged = tilegpu.local_alloc %%ph : (!operand) -> !of_keys \1 %%exchanged, \2 : !of_keys/' %s | tessera-opt --split-input-file --tilegpu-warp-specialize --tilegpu-expand-schedule | FileCheck %s --check-prefix=NONE
 
 // The loop of attention's gradients of keys and values, where two dots begin together and two sums
 // in the next iteration, behind them. Numbers of rows come with a tile, and are read where they

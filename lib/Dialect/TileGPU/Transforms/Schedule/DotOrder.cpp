@@ -215,6 +215,12 @@ static int64_t getSharedBytes(AsyncDotOp dot) {
 
 bool DotOrder::hold(int64_t spare, unsigned warps, const GPUMachine &machine) {
   scf::ForOp of = loop;
+  // Where threads exchange tiles, warps meet in each iteration, and cannot take turns.
+  auto exchanges = [&](LocalAllocOp buffer) {
+    return buffer.getSource() && !replaced.contains(buffer);
+  };
+  if (llvm::any_of(of.getBody()->getOps<LocalAllocOp>(), exchanges))
+    return false;
   for (auto dot : of.getBody()->getOps<AsyncDotOp>()) {
     auto buffer = dot.getA().getDefiningOp<LocalAllocOp>();
     if (!buffer || !buffer.getSource() || !of.isDefinedOutsideOfLoop(buffer) ||

@@ -53,7 +53,8 @@ public:
   int64_t getRegistersOfResults(unsigned warps) const;
   int64_t getRegistersOfOperands(unsigned warps) const;
   /// Holds first operands that are the same in all iterations in registers, for dots that take as
-  /// long to read as to multiply. False if there are none, or if they need more than `spare`.
+  /// long to read as to multiply. False if there are none, if they need more than `spare`, or if
+  /// threads exchange tiles in the loop.
   bool hold(int64_t spare, unsigned warps, const GPUMachine &machine);
 
   /// Moves a new op of the loop in front of its first user.
