@@ -73,7 +73,9 @@ static bool areSame(arith::CmpIPredicate predicate, const OffsetValue &left,
     return false;
   OffsetValue otherLeft = OffsetValue::of(other.getLhs()),
               otherRight = OffsetValue::of(other.getRhs());
-  if (other.getPredicate() == predicate && left == otherLeft && right == otherRight)
+  if ((other.getPredicate() == predicate && left == otherLeft && right == otherRight) ||
+      (exchangeSides(other.getPredicate()) == predicate && left == otherRight &&
+       right == otherLeft))
     return true;
   if (predicate == CmpIPredicate::eq || predicate == CmpIPredicate::ne) {
     APInt distance = left.offset - right.offset,

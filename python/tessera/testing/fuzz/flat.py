@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Kernels with flat loops: one loop over the K tiles of all tiles of a program.
 
-A counter wraps, or is a remainder, or goes in larger steps up or down to a bound. Conditionals on
-it open a tile and store its result. Some loops are a `while` over tiles. The compiler makes two loops of such a loop (`tile-split-flat-loops`), which must not change a bit. The
-spellings of the counter, the trip count, the carried values and the places of stores vary. Some
-loops only look flat: their accumulator goes on from tile to tile, they store in other iterations,
-or use what they carry behind the loop. Periods and trip counts may be zero or negative.
+A counter wraps, or is a remainder, or goes in larger steps up or down to a bound, or a flag says
+that a tile ends. Conditionals on it open a tile and store its result. Some loops are a `while` over
+tiles. The compiler makes two loops of such a loop (`tile-split-flat-loops`), which must not change
+a bit. The spellings of the counter, the trip count, the carried values and the places of stores
+vary. Some loops only look flat: their accumulator goes on from tile to tile, they store in other
+iterations, or use what they carry behind the loop. Periods and trip counts may be zero or negative.
 
 All numbers are small integers, so that sums are exact in any order.
 """
@@ -48,6 +49,9 @@ class _Generator:
         self.columns = rng.choice((32, 64)) if self.has_dot else 1
         self.depth = rng.choice((16, 32, 64))
         self.counter = rng.choice(_COUNTERS)
+        # The kernels of other seeds stay as they were before flags came.
+        if self.counter == "bottom" and random.Random(f"flag {seed}").random() < 0.6:
+            self.counter = "flag"
         self.is_while = rng.random() < 0.2
         self.moves_pointers = rng.random() < 0.25
         self.opens = rng.choice(("if", "if", "if", "if", "reset", "end"))
@@ -197,6 +201,8 @@ class _Generator:
                 return [self._assign("ki", "pid * 0")], [], "ki", [self._assign("ki", text)]
             first = rng.choice(("n - 1", "0 - 1"))
             return [self._assign("ki", first)], [self._assign("ki", text)], "ki", []
+        if self.counter == "flag":
+            return self._flag()
         if self.counter in ("up", "down"):
             # The bound need not be a multiple of the step.
             step, less = self.step, rng.choice((0, 0, 1))
@@ -212,6 +218,25 @@ class _Generator:
             count = self._assign("ki", f"{distance} // {step}")
             return [*before], [count], "ki", [self._assign("at", text)]
         return [], [self._assign("ki", "t % n")], "ki", []
+
+    def _flag(self) -> tuple[list[Statement], list[Statement], str, list[Statement]]:
+        """The loop carries if its iteration is a tile's last one. Some first flags are others."""
+        rng = self.rng
+        self.lasts = ["last"]
+        first, test = rng.choice(
+            (("n == 1", "ki == n - 1"), ("1 == n", "ki + 1 == n"), ("n <= 1", "ki + 1 >= n"),
+             ("n < 2", "n <= ki + 1"), ("pid < 0", "ki == n - 1"), ("n <= 1", "ki >= n - 1"))
+        )  # fmt: skip
+        start: list[Statement] = [
+            self._assign("ki", "pid * 0"), self._assign("last", first, "int1")
+        ]  # fmt: skip
+        count = self._assign("ki", "tl.where(last, 0, ki + 1)")
+        after: list[Statement] = [count, self._assign("last", test, "int1")]
+        if rng.random() < 0.4:
+            ends = [self._assign("ki", "0"), self._assign("last", first, "int1")]
+            goes_on = [self._assign("ki", "ki + 1"), self._assign("last", test, "int1")]
+            after = [self._if("last", list(ends), list(goes_on))]
+        return start, [], "ki", after
 
     def _share(self, programs: int) -> None:
         """A program does every so many tiles of a launch, from its own number on."""
@@ -294,7 +319,7 @@ class _Generator:
             lasts += [f"{count} + 1 >= n", f"{count} >= n - 1"]
         if self.counter in ("remainder", "quotient"):
             lasts.append("(t + 1) % n == 0")
-        if self.counter in ("up", "down"):
+        if self.counter in ("up", "down", "flag"):
             lasts = self.lasts
         last = rng.choice(lasts)
         closed: list[Statement] = [self._if(last, closing, [])]
