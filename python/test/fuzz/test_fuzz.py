@@ -164,7 +164,8 @@ def test_kernels_about_branches_have_what_they_are_made_for():
 def test_kernels_about_flat_loops_have_what_they_are_made_for():
     programs = [generate(seed, kind="flat") for seed in range(400)]
     counts = sum((program.counts for program in programs), Counter())
-    counters = ("top", "bottom", "add first", "wrap first", "at least", "remainder", "quotient", "flag")
+    counters = ("top", "bottom", "add first", "wrap first", "at least", "remainder", "quotient",
+                "flag")  # fmt: skip
     for name in (
         "loads when it opens", "two stores", "two conditionals that close", "used behind the loop",
         "not reset when it closes", "stores in each iteration", "a share of tiles",
