@@ -8,6 +8,10 @@
 // CHECK-LABEL: tile.func @row(
 // CHECK-SAME: call_state = array<i64: [[OFFSET:[0-9]+]], {{[0-9]+}}>
 // CHECK: %[[STATE:.+]] = strips.scratch [[OFFSET]] : memref<{{.*}}xi64>
+// CHECK: arith.minsi {{.*}}, %c64_i64
+// CHECK: %[[MOST:.+]] = arith.maxsi {{.*}}, %c16_i64
+// CHECK: %[[MISSES:.+]] = memref.load %[[STATE]][%c3]
+// CHECK: arith.cmpi slt, %[[MISSES]], %[[MOST]]
 // CHECK: memref.load %[[STATE]][%c0]
 // CHECK: scf.for {{.*}} iter_args(%[[I:.+]] = %c0_i64, %[[BASE:.+]] = %c-1_i64)
 // CHECK:   scf.if {{.*}} -> (i64)
