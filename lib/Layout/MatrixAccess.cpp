@@ -33,7 +33,7 @@ namespace {
 /// The places in memory of the parts of a place, and its registers that are already used.
 class Matcher {
 public:
-  Matcher(const LinearLayout &layout, ArrayRef<uint64_t> address, unsigned bits)
+  Matcher(const LinearLayout &layout, ArrayRef<uint64_t> address, unsigned bits, bool isOperand)
       : wordElements(kBankBits / bits), rowElements(kRowBits / bits) {
     auto compose = [&](HwDim dim) {
       f2::Columns result;
@@ -44,7 +44,7 @@ public:
     registers = compose(HwDim::Reg);
     lanes = compose(HwDim::Lane);
     warps = compose(HwDim::Warp);
-    orderRegisters(layout);
+    orderRegisters(layout, isOperand);
   }
 
   std::optional<MatrixAccess> matchPlain() {
@@ -94,10 +94,10 @@ public:
   }
 
 private:
-  /// Orders the register bits such that neighbouring registers of an instruction are neighbouring
-  /// operands of an MMA. Otherwise each operand is moved. An MMA takes the words of `a` and of an
-  /// accumulator by rows, then by steps of k. Words of `b` are those of one column.
-  void orderRegisters(const LinearLayout &layout) {
+  /// Orders the register bits. For an operand, neighbouring registers of an instruction become
+  /// neighbouring operands of an MMA. It takes the words of `a` by rows, then by steps of k, and
+  /// those of `b` by steps of k.
+  void orderRegisters(const LinearLayout &layout, bool isOperand) {
     ArrayRef<uint64_t> elements = layout.columns(HwDim::Reg), lane = layout.columns(HwDim::Lane);
     auto add = [&](unsigned bit) {
       if (bit < elements.size() && !llvm::is_contained(order, bit))
@@ -107,12 +107,14 @@ private:
       if (column != 0)
         add(llvm::find(elements, column) - elements.begin());
     };
-    uint64_t nextStep = 2 * lane[1], nextRow = 2 * lane[4];
-    if (wordElements > 1)
-      prefer(lane[0] / 2);
-    bool isB = lane[0] > lane[4];
-    prefer(isB ? nextStep : nextRow);
-    prefer(isB ? nextRow : nextStep);
+    if (isOperand) {
+      uint64_t nextStep = 2 * lane[1], nextRow = 2 * lane[4];
+      if (wordElements > 1)
+        prefer(lane[0] / 2);
+      bool isB = lane[0] > lane[4];
+      prefer(isB ? nextStep : nextRow);
+      prefer(isB ? nextRow : nextStep);
+    }
     for (unsigned bit = 0; bit < elements.size(); ++bit)
       add(bit);
   }
@@ -163,13 +165,14 @@ private:
 } // namespace
 
 std::optional<MatrixAccess> matchMatrixAccess(const LinearLayout &layout,
-                                              const LinearLayout &memory, unsigned bits) {
+                                              const LinearLayout &memory, unsigned bits,
+                                              bool isOperand) {
   if (bits > kBankBits || layout.columns(HwDim::Lane).size() != 5)
     return std::nullopt;
   std::optional<f2::Columns> address = memory.memoryOffsets();
   if (!address)
     return std::nullopt;
-  Matcher matcher(layout, *address, bits);
+  Matcher matcher(layout, *address, bits, isOperand);
   if (std::optional<MatrixAccess> access = matcher.matchPlain())
     return access;
   return matcher.matchTransposed();

@@ -155,7 +155,7 @@ TEST(MatrixAccess, FitsExactlyWhereTheInstructionDoes) {
     auto [layout, memory] = randomCandidates(rng, bits);
     ASSERT_EQ(layout.whyNotDistributed(), "");
     ASSERT_EQ(memory.whyNotMemory(), "");
-    auto access = matchMatrixAccess(layout, memory, bits);
+    auto access = matchMatrixAccess(layout, memory, bits, /*isOperand=*/i % 2 == 0);
     bool plain = canBeMoved(layout, memory, bits, /*transposed=*/false);
     bool transposed = bits <= 16 && canBeMoved(layout, memory, bits, /*transposed=*/true);
     std::string text;
@@ -296,7 +296,7 @@ TEST(MatrixAccess, TakesRegistersInTheOrderOfTheMMA) {
   // Registers by number: k 1, k 8, k 16, m 8, m 16. An MMA takes m 8, then k 8.
   LinearLayout a = mmaOperandA({32, 32}, 16, 1, 1, 1);
   ASSERT_EQ(a.columns(HwDim::Reg), (llvm::ArrayRef<uint64_t>{1, 8, 16, 256, 512}));
-  auto access = matchMatrixAccess(a, nvidiaSwizzle({32, 32}, 64, 16), 16);
+  auto access = matchMatrixAccess(a, nvidiaSwizzle({32, 32}, 64, 16), 16, true);
   ASSERT_TRUE(access && !access->isTransposed);
   EXPECT_EQ(access->wordBits, (llvm::ArrayRef<unsigned>{0}));
   EXPECT_EQ(access->matrixBits, (llvm::ArrayRef<unsigned>{3, 1}));
@@ -309,7 +309,7 @@ TEST(MatrixAccess, TakesRegistersInTheOrderOfTheMMA) {
   for (bool isTransposed : {true, false}) {
     SCOPED_TRACE(isTransposed);
     LinearLayout memory = isTransposed ? rows : rows.transpose({1, 0});
-    access = matchMatrixAccess(b, memory, 16);
+    access = matchMatrixAccess(b, memory, 16, /*isOperand=*/true);
     ASSERT_TRUE(access && access->isTransposed == isTransposed);
     EXPECT_EQ(access->wordBits, (llvm::ArrayRef<unsigned>{2}));
     EXPECT_EQ(access->matrixBits, (llvm::ArrayRef<unsigned>{3, 0}));
@@ -320,7 +320,7 @@ TEST(MatrixAccess, TakesRegistersInTheOrderOfTheMMA) {
   // The step before the first one of 32 bits is none of k, but the last column.
   LinearLayout wide = mmaOperandB({8, 32}, 32, 1, 1, 1);
   ASSERT_EQ(wide.columns(HwDim::Reg), (llvm::ArrayRef<uint64_t>{8, 16, 128}));
-  access = matchMatrixAccess(wide, nvidiaSwizzle({32, 8}, 32, 32).transpose({1, 0}), 32);
+  access = matchMatrixAccess(wide, nvidiaSwizzle({32, 8}, 32, 32).transpose({1, 0}), 32, true);
   ASSERT_TRUE(access && !access->isTransposed);
   EXPECT_EQ(access->matrixBits, (llvm::ArrayRef<unsigned>{2, 0}));
 }

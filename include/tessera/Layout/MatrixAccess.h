@@ -65,10 +65,12 @@ struct MatrixAccess {
 /// bits, with ldmatrix and stmatrix. Returns nothing if they do not fit. The start of the memory
 /// must be 16-byte aligned.
 ///
-/// If `layout` is a fragment of an MMA, words and matrices follow the MMA's order. It then reads
-/// the registers that one instruction wrote, without moves.
+/// With `isOperand`, words and matrices follow the order in which an MMA reads a fragment. It then
+/// reads the registers that one instruction wrote, without moves. Otherwise they follow the numbers
+/// of registers.
 std::optional<MatrixAccess> matchMatrixAccess(const LinearLayout &layout,
-                                              const LinearLayout &memory, unsigned bits);
+                                              const LinearLayout &memory, unsigned bits,
+                                              bool isOperand = false);
 
 /// The number of 128-byte wavefronts of one instruction: at best one a matrix.
 unsigned wavefronts(const MatrixAccess &access, unsigned bits);

@@ -149,8 +149,10 @@ void SharedTile::store(ThreadBuilder &thread, const LinearLayout &layout,
 
 SmallVector<Value> SharedTile::load(ThreadBuilder &thread, const LinearLayout &layout,
                                     uint64_t distance, Value warp) const {
-  if (std::optional<MatrixAccess> access = planMatrices(layout, matrices.forLoads))
-    return loadMatrices(thread, *access, countRepeats(layout), distance, warp);
+  // What is loaded may be an operand of an MMA.
+  if (planMatrices(layout, matrices.forLoads))
+    return loadMatrices(thread, *matchMatrixAccess(layout, memory, bytes * 8, /*isOperand=*/true),
+                        countRepeats(layout), distance, warp);
   SmallVector<Access> accesses = plan(thread, layout, distance, warp);
   SmallVector<Value> registers(accesses.size() * accesses.front().registers.size());
   for (const Access &access : accesses) {
