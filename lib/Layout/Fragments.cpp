@@ -2,7 +2,7 @@
 
 #include "tessera/Layout/Fragments.h"
 
-#include "TileBuilder.h"
+#include "LayoutBuilder.h"
 #include "tessera/Machine/GPUMachine.h"
 
 using namespace llvm;
@@ -17,7 +17,7 @@ static unsigned elementsPerWord(unsigned bits) {
 
 LinearLayout mmaAccumulator(ArrayRef<int64_t> shape, unsigned warpsM, unsigned warpsN) {
   constexpr unsigned m = 0, n = 1;
-  return TileBuilder(shape)
+  return LayoutBuilder(shape)
       .atom(HwDim::Reg, n, 2)
       .atom(HwDim::Lane, n, 4)
       .atom(HwDim::Lane, m, 8)
@@ -30,7 +30,7 @@ LinearLayout mmaAccumulator(ArrayRef<int64_t> shape, unsigned warpsM, unsigned w
 LinearLayout mmaOperandA(ArrayRef<int64_t> shape, unsigned bits, unsigned kRegisters,
                          unsigned warpsM, unsigned warpsN) {
   constexpr unsigned m = 0, k = 1;
-  return TileBuilder(shape)
+  return LayoutBuilder(shape)
       .atom(HwDim::Reg, k, elementsPerWord(bits))
       .atom(HwDim::Lane, k, 4)
       .atom(HwDim::Lane, m, 8)
@@ -44,7 +44,7 @@ LinearLayout mmaOperandA(ArrayRef<int64_t> shape, unsigned bits, unsigned kRegis
 LinearLayout mmaOperandB(ArrayRef<int64_t> shape, unsigned bits, unsigned kRegisters,
                          unsigned warpsM, unsigned warpsN) {
   constexpr unsigned k = 0, n = 1;
-  return TileBuilder(shape)
+  return LayoutBuilder(shape)
       .atom(HwDim::Reg, k, elementsPerWord(bits))
       .atom(HwDim::Lane, k, 4)
       .atom(HwDim::Lane, n, 8)
@@ -56,7 +56,7 @@ LinearLayout mmaOperandB(ArrayRef<int64_t> shape, unsigned bits, unsigned kRegis
 
 LinearLayout wgmmaAccumulator(ArrayRef<int64_t> shape, unsigned groupsM, unsigned groupsN) {
   constexpr unsigned m = 0, n = 1;
-  TileBuilder tile(shape);
+  LayoutBuilder tile(shape);
   unsigned nBits = LinearLayout(shape).dimBits(n);
   // The instruction is as wide as the tile that one warpgroup has.
   uint64_t width = std::max<uint64_t>((uint64_t(1) << nBits) / groupsN, 8);
@@ -74,7 +74,7 @@ LinearLayout wgmmaAccumulator(ArrayRef<int64_t> shape, unsigned groupsM, unsigne
 LinearLayout wgmmaOperandA(ArrayRef<int64_t> shape, unsigned bits, unsigned groupsM,
                            unsigned groupsN) {
   constexpr unsigned m = 0, k = 1;
-  return TileBuilder(shape)
+  return LayoutBuilder(shape)
       .atom(HwDim::Reg, k, elementsPerWord(bits))
       .atom(HwDim::Lane, k, 4)
       .atom(HwDim::Lane, m, 8)

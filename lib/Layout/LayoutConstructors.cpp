@@ -2,7 +2,7 @@
 
 #include "tessera/Layout/LayoutConstructors.h"
 
-#include "TileBuilder.h"
+#include "LayoutBuilder.h"
 #include "tessera/Machine/Swizzle.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -16,7 +16,7 @@ namespace tessera {
 LinearLayout blocked(ArrayRef<int64_t> shape, ArrayRef<unsigned> registersPerThread,
                      ArrayRef<unsigned> threadsPerWarp, ArrayRef<unsigned> warps,
                      ArrayRef<unsigned> order) {
-  TileBuilder tile(shape);
+  LayoutBuilder tile(shape);
   for (unsigned dim : order)
     tile.atom(HwDim::Reg, dim, registersPerThread[dim]);
   for (unsigned dim : order)

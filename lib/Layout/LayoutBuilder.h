@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#ifndef TESSERA_LIB_LAYOUT_TILEBUILDER_H
-#define TESSERA_LIB_LAYOUT_TILEBUILDER_H
+#ifndef TESSERA_LIB_LAYOUT_LAYOUTBUILDER_H
+#define TESSERA_LIB_LAYOUT_LAYOUTBUILDER_H
 
 #include "tessera/Layout/LinearLayout.h"
 
 namespace tessera {
 
 /// Collects the atoms of a tile, then stretches it to the tensor.
-class TileBuilder {
+class LayoutBuilder {
 public:
-  explicit TileBuilder(llvm::ArrayRef<int64_t> shape) : layout(shape), used(shape.size(), 0) {}
+  explicit LayoutBuilder(llvm::ArrayRef<int64_t> shape) : layout(shape), used(shape.size(), 0) {}
 
-  TileBuilder &atom(HwDim hw, std::optional<unsigned> dim, uint64_t size) {
+  LayoutBuilder &atom(HwDim hw, std::optional<unsigned> dim, uint64_t size) {
     layout.addAtom(hw, dim, size, used);
     return *this;
   }
@@ -32,4 +32,4 @@ private:
 
 } // namespace tessera
 
-#endif // TESSERA_LIB_LAYOUT_TILEBUILDER_H
+#endif // TESSERA_LIB_LAYOUT_LAYOUTBUILDER_H
