@@ -124,10 +124,13 @@ using ReadsByLoop = std::map<int, std::map<int, ArrayRead>>;
 class LoopGuesses {
 public:
   explicit LoopGuesses(const KernelSkeleton &skeleton)
-      : iterations(skeleton.blocks.size(), KernelSkeleton::kGuessedIterations) {}
+      : iterations(skeleton.blocks.size(), KernelSkeleton::kGuessedIterations),
+        entered(skeleton.blocks.size(), 1) {}
 
   /// The iterations of the loop that a block decides about.
   int get(int block) const { return iterations[block]; }
+  /// The part of the times that the loop is reached in which it runs at all.
+  double getEntered(int block) const { return entered[block]; }
   /// Notes what the warps of a program read in their unknown loops.
   void addProgram(llvm::ArrayRef<ReadsByLoop> warps);
   /// Sets the iterations so that all programs together read an array once. Programs that differ
@@ -138,6 +141,7 @@ public:
 
 private:
   std::vector<int> iterations;
+  std::vector<double> entered;
   ReadsByLoop readByLoop;
   std::vector<int> followers; ///< loops of warps whose unknown loops read nothing
 };
@@ -174,7 +178,7 @@ void LoopGuesses::update(const LaunchSizes &launch, double samples) {
         readers *= double(launch.grid[axis]);
     return readers;
   };
-  int most = 0;
+  int most = -1; // the loop with most iterations
   for (const auto &[loop, arrays] : readByLoop) {
     double factor = 0;
     for (const auto &[argument, read] : arrays)
@@ -184,14 +188,17 @@ void LoopGuesses::update(const LaunchSizes &launch, double samples) {
                                       getReaders(read.axes) / bytes);
     if (factor <= 0)
       continue;
-    double guess = std::round(factor * KernelSkeleton::kGuessedIterations);
-    iterations[loop] = int(std::clamp(guess, 1.0, KernelSkeleton::kMaxGuessedIterations));
-    most = std::max(most, iterations[loop]);
+    double guess = factor * KernelSkeleton::kGuessedIterations;
+    iterations[loop] =
+        int(std::clamp(std::round(guess), 1.0, KernelSkeleton::kMaxGuessedIterations));
+    entered[loop] = std::min(guess, 1.0);
+    if (most < 0 || iterations[loop] * entered[loop] > iterations[most] * entered[most])
+      most = loop;
   }
   // Warps that compute have as many iterations as those that copy for them.
-  if (most > 0)
+  if (most >= 0)
     for (int loop : followers)
-      iterations[loop] = most;
+      iterations[loop] = iterations[most], entered[loop] = entered[most];
 }
 
 /// The path of one warp, by its first lane.
@@ -303,8 +310,15 @@ int Walker::choose(const SkeletonBlock &block, int number) {
       return found == block.cases.end() ? 0 : int(found - block.cases.begin()) + 1;
     }
   isCertain = false;
-  if (block.loop == SkeletonBlock::Loop::None)
-    return block.guess;
+  if (block.loop == SkeletonBlock::Loop::None) {
+    double part = block.guarded < 0 ? 1 : guesses.getEntered(block.guarded);
+    if (part >= 1)
+      return block.guess;
+    // All warps of a program skip the loop at the same times, and programs at different ones.
+    double count = taken[number]++, begin = 0.618 * double(program[0] + program[1] + program[2]);
+    bool enters = std::floor((count + 1) * part + begin) > std::floor(count * part + begin);
+    return enters ? block.guess : 1 - block.guess;
+  }
   if (block.loop == SkeletonBlock::Loop::Remainder)
     return 1 - block.guess;
   noteIteration(block, number);
@@ -517,7 +531,8 @@ static llvm::json::Array toJSON(const SkeletonBlock &block) {
                            llvm::json::Array(block.cases),
                            std::move(words),
                            std::move(stored),
-                           std::move(reads)};
+                           std::move(reads),
+                           block.guarded};
 }
 
 std::string KernelSkeleton::print() const {
@@ -633,6 +648,8 @@ static SkeletonBlock readBlock(Reader &reader, const llvm::json::Array &row, int
           reader.number(read, 1), reader.number(read, 2),
           unsigned(reader.integer(read, 3, 0, ArrayRead::kAll + 1))};
     }
+  if (row.size() > 15)
+    block.guarded = reader.integer(row, 15, -1, numBlocks);
   const llvm::json::Array &cases = reader.array(row, 11);
   for (size_t i = 0; i < cases.size(); ++i)
     block.cases.push_back(reader.integer(cases, i, INT64_MIN, INT64_MAX));

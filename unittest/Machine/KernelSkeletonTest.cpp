@@ -201,6 +201,7 @@ TEST(KernelSkeletonTest, TextIsReadBack) {
   KernelSkeleton skeleton = makeLoop(64);
   skeleton.usesMbarriers = true;
   skeleton.blocks[1].pending = 12.5;
+  skeleton.blocks[0].guarded = 1;
   skeleton.blocks[1].stored = {{-1, 32}, {2, 512}};
   skeleton.blocks[1].reads = {{-1, {32, 0, 9}}, {2, {0, 8, 1}}};
   std::string text = skeleton.print();

@@ -182,6 +182,29 @@ TEST(KernelWorkTest, UnknownBodiesRun) {
   EXPECT_EQ(guess("label %end, label %body", "br label %end"), 1);
 }
 
+TEST(KernelWorkTest, LoopsOverSegmentsAreSkipped) {
+  // 16 segments with loaded lengths. An iteration reads 128 bytes of an array with 512.
+  KernelSkeleton skeleton = count(
+      "%t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n%o = shl i32 %t, 2\n%b = getelementptr i8, "
+      "ptr "
+      "addrspace(1) %q, i32 %o\nbr label %outer\nouter:\n%i = phi i32 [ 0, %0 ], [ %k, %latch ]\n"
+      "%a = getelementptr i32, ptr addrspace(1) %p, i32 %i\n%n = load i32, ptr addrspace(1) %a\n"
+      "%g = icmp sgt i32 %n, 0\nbr i1 %g, label %inner, label %latch\ninner:\n%j = phi i32 [ 0, "
+      "%outer ], [ %l, %inner ]\n%x = load float, ptr addrspace(1) %b\n%l = add i32 %j, 1\n%c = "
+      "icmp "
+      "slt i32 %l, %n\nbr i1 %c, label %inner, label %latch\nlatch:\n%k = add i32 %i, 1\n%d = icmp "
+      "slt "
+      "i32 %k, 16\nbr i1 %d, label %outer, label %end\nend:\nret void\n",
+      "ptr addrspace(1) %p, ptr addrspace(1) %q");
+  LaunchSizes sizes;
+  sizes.threads = 32;
+  sizes.arguments = {std::nullopt, std::nullopt};
+  sizes.arrayBytes = {64, 512};
+  EXPECT_EQ(skeleton.walk(sizes).visits[2], 4);
+  sizes.arrayBytes = {64, 16 * 3 * 128};
+  EXPECT_EQ(skeleton.walk(sizes).visits[2], 16 * 3);
+}
+
 TEST(KernelWorkTest, OrdersByBitsAreKnown) {
   // 31 - the leading zeros of the number of programs is its logarithm.
   KernelSkeleton skeleton = count(

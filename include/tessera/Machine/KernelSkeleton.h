@@ -20,7 +20,9 @@
 // reads 4 KB. Then a program has 16 iterations. Programs that differ only along axes of the grid
 // that no address depends on read the same part. So 8 columns of programs that share the segments
 // count once, and so do the warps of a program that load the same index. A loop for the last
-// iterations of one that has several in one runs once.
+// iterations of one that has several in one runs once. An unknown loop in another loop may have
+// less than an iteration each time. Then the branch in front of it skips it as often: a program has
+// tiles of few of the segments that it looks at.
 //
 // Producer warps read tile counts and the like from shared memory, where other warps wrote them. So
 // the walk keeps such words from one warp to the next.
@@ -163,6 +165,7 @@ struct SkeletonBlock {
     Remainder ///< of a loop in front, an iteration of which does several of this one's
   };
   Loop loop = Loop::None; ///< that the branch stays in, if its condition is unknown
+  int guarded = -1;       ///< the block that decides about the loop that the guess leads to
 
   ResourceUse work;
   double latency = 0;

@@ -71,6 +71,7 @@ private:
   void setOperands(const Instruction &op, SkeletonValue &value);
   void setPlaceInCluster(Intrinsic::ID id, SkeletonValue &value);
   void setGuess(const BasicBlock &block, const LoopInfo &loops);
+  void setGuardedLoop(const BasicBlock &block, const LoopInfo &loops);
 
   const Function &function;
   KernelSkeleton &skeleton;
@@ -427,6 +428,25 @@ void SkeletonBuilder::setGuess(const BasicBlock &block, const LoopInfo &loops) {
     own.guess = 1;
   else if (branch && !isa<ReturnInst>(second->front()))
     own.guess = isSecondBody && !isFirstBody ? 1 : 0;
+  setGuardedLoop(block, loops);
+}
+
+/// Notes the loop that the guessed successor of a block leads to at once. The block belongs to a
+/// loop over segments. A program with a segment of its own has an iteration at least, with masks.
+void SkeletonBuilder::setGuardedLoop(const BasicBlock &block, const LoopInfo &loops) {
+  constexpr unsigned kMaxBlocks = 3; // in front of the loop
+  if (!loops.getLoopFor(&block))
+    return;
+  SkeletonBlock &own = get(block);
+  const BasicBlock *next = block.getTerminator()->getSuccessor(own.guess);
+  for (unsigned i = 0; i < kMaxBlocks && next; ++i, next = next->getSingleSuccessor()) {
+    const Loop *loop = loops.getLoopFor(next);
+    if (!loop || loop->getHeader() != next || loop->contains(&block))
+      continue;
+    if (const BasicBlock *latch = loop->getLoopLatch(); latch && loop->isLoopExiting(latch))
+      own.guarded = numbers.lookup(latch);
+    return;
+  }
 }
 
 void SkeletonBuilder::build() {
