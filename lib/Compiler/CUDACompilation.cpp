@@ -423,10 +423,9 @@ static SmallVector<int> findDenserPrograms(const KernelMetadata &metadata,
 /// again, those of other programs do more than loads in flight. Small kernels have the most warps
 /// that fit in any case: then a load has to be far from its use for a delay to matter.
 static bool delaysLoads(StringRef ptx, int warps) {
-  constexpr unsigned kFarInstructions = 128;
   if (ptx.contains("mma") || warps <= RetryBudget::kEnoughWarpsOfSM || meetsAtBarriers(ptx))
     return false;
-  return warps <= RetryBudget::kMaxWarpsOfSM || hasEarlyLoads(ptx, kFarInstructions);
+  return warps <= RetryBudget::kMaxWarpsOfSM || hasEarlyLoads(ptx, RetryBudget::kFarInstructions);
 }
 
 std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isScheduledAgain) {

@@ -33,6 +33,8 @@ struct RetryBudget {
   static constexpr int kEnoughWarpsOfSM = 32;
   /// From so many warps an SM on, further ones hide little latency.
   static constexpr int kMaxWarpsOfSM = 48;
+  /// With that many warps or more, a load that is delayed matters if its use is so far behind it.
+  static constexpr unsigned kFarInstructions = 128;
   /// Spilling a few words costs less than the latency that few warps cannot hide.
   static constexpr int kMaxBytesSpilledForPrograms = 40;
   /// From so many programs on, a further one hides little latency.
