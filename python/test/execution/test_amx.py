@@ -177,17 +177,17 @@ def test_iterations_share_a_dot(rng) -> None:
 def test_kept_operands(rng, dtype: str) -> None:
     """Blocks of several iterations and a rest, a panel of one column of registers, and stores to
     what is kept: all as in the interpreter, and as in calls that keep nothing."""
-    n, block, longest = 144, (64, 48, 64), 576 if dtype == "int8" else 320
+    n, block, longest = 144, (32, 48, 64), 576 if dtype == "int8" else 320
     of = {"int8": np.int8, "bfloat16": ml_dtypes.bfloat16}[dtype]
     sums = tl.int32 if dtype == "int8" else tl.float32
     for k, places, threads in ((longest, (0, 1, 2), 1), (longest, (0, 1, 2), 64), (64, (0, 1, 0), 1), (64, (0, 1, 1), 1)):  # fmt: skip
-        memory = rng.integers(-2, 3, (3, max(n, 128) * max(n, k))).astype(of)
+        memory = rng.integers(-2, 3, (3, n * max(96, k))).astype(of)
         wants = memory.copy()
         for kernel, arrays, options in (
             (tessera.interpret(remainders), wants, {}),
             (remainders, memory, {**OPTIONS, "num_threads": threads}),
         ):
-            compiled = kernel[(2, n // 48)](
+            compiled = kernel[(3, n // 48)](
                 *(arrays[place] for place in places), n, k, SUM=sums,
                 BM=block[0], BN=block[1], BK=block[2], **options,
             )  # fmt: skip

@@ -191,15 +191,20 @@ void ProgramLowering::configureTiles() {
                                 ValueRange{address});
 }
 
-/// Zeroes what programs leave for the next ones of a call, which has so many.
+/// Zeroes what programs leave for the next ones of a call, which has so many. A single program
+/// leaves nothing, and needs no more than the first line.
 void ProgramLowering::zeroCallState(Value programs) {
   auto states = func->getAttrOfType<DenseI64ArrayAttr>(strips::kCallStateAttr);
   if (!states)
     return;
   constexpr int64_t kWordBytes = 8;
+  Value hasOthers = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt, programs,
+                                          constant(1, 64));
   for (int64_t i = 0; i + 1 < states.size(); i += 2) {
     Value first = offsetPointer(program.scratch, states[i]);
-    Value bytes = constant(states[i + 1] * kWordBytes, 64);
+    int64_t all = states[i + 1] * kWordBytes;
+    Value bytes = constant(all, 64), line = constant(std::min(all, HostMachine::kLineBytes), 64);
+    bytes = arith::SelectOp::create(builder, loc, hasOthers, bytes, line);
     LLVM::MemsetOp::create(builder, loc, first, constant(0, 8), bytes, /*isVolatile=*/false);
     LLVM::StoreOp::create(builder, loc, programs, first, kWordBytes);
   }
