@@ -198,8 +198,8 @@ void ProgramLowering::zeroCallState(Value programs) {
   if (!states)
     return;
   constexpr int64_t kWordBytes = 8;
-  Value hasOthers = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt, programs,
-                                          constant(1, 64));
+  Value hasOthers =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sgt, programs, constant(1, 64));
   for (int64_t i = 0; i + 1 < states.size(); i += 2) {
     Value first = offsetPointer(program.scratch, states[i]);
     int64_t all = states[i + 1] * kWordBytes;
