@@ -63,7 +63,7 @@ struct ScheduleOutcome {
   int numBlocks = 1;                             ///< of a cluster
   bool isSpecialized = false;
   bool holdsOperands = false; ///< of dots, in registers over a loop
-  /// Of those: ptxas lets each dot wait for the one before, for want of registers.
+  /// With held operands: ptxas lets each dot wait for the one before, for want of registers.
   bool isSerialized = false;
   int programs = 0; ///< that were to share an SM; 0 if that was left to ptxas
 

@@ -182,14 +182,15 @@ def test_all_at_once(rng, D, warps, causal):
     it.check(q=dq * it.scale, k=dk, v=dv)
 
 
-def test_loops_without_iterations(rng):
+@pytest.mark.parametrize("warps", [4, 8])
+def test_loops_without_iterations(rng, warps):
     """What the loop would have begun an iteration later is not begun at all."""
     it = Problem(rng, 128, 64, True)
     dk, dv = it.empty(1), it.empty(1)
     # The block of keys is the last one: no rows come behind its diagonal.
     simulation = tessera.gpu.simulate(of_keys)[(1, 1)](
         it.q, it.k, it.v, it.do, dk, dv, it.m, it.d, 128, it.scale * LOG2E, it.scale, GROUP=1,
-        D=64, CAUSAL=True, BM=64, BN=128, num_warps=4, num_stages=3,
+        D=64, CAUSAL=True, BM=64, BN=128, num_warps=warps, num_stages=3,
     )  # fmt: skip
     simulation.check()
     it.check(k=dk, v=dv)

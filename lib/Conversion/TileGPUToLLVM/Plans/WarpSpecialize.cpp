@@ -172,8 +172,8 @@ static void expand(tilegpu::OneThreadOp op, const TargetHooks &hooks) {
   op.erase();
 }
 
-/// Puts mbarriers that are initialised next to each other into one branch of the first thread. Where
-/// each has a predicate, ptxas makes a branch and a fence of each.
+/// Puts mbarriers that are initialised next to each other into one branch of the first thread.
+/// Where each has a predicate, ptxas makes a branch and a fence of each.
 static void gatherInits(ModuleOp module, const TargetHooks &hooks) {
   SmallVector<SmallVector<tilegpu::MBarrierInitOp>> groups;
   module.walk([&](Block *block) {

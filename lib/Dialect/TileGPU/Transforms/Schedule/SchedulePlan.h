@@ -128,8 +128,8 @@ struct SchedulePlan {
   int64_t getRegisters(const PlannedLoop &planned) const;
   /// The same for the loop that wants most.
   int64_t getRegisters() const;
-  /// What is left of a thread's registers in a loop whose dots have an order, for operands that it
-  /// could do without.
+  /// Registers of a thread that a loop whose dots have an order leaves for operands in shared
+  /// memory.
   int64_t getSpareRegisters(const PlannedLoop &planned) const;
   /// Bytes of one slot of each ring.
   int64_t getSlotBytes() const;
