@@ -25,6 +25,9 @@ namespace {
 constexpr int64_t kKeptBytes = 20 << 20;
 /// The most scratch of a function that still keeps operands of one more dot.
 constexpr int64_t kMaxScratchBytes = 64 << 20;
+/// If neither operand was found for so many programs in a row, a call keeps nothing any more.
+/// Neighbours in a grid share a row or a column of tiles.
+constexpr int64_t kMaxCommonMisses = 4;
 /// A smaller tile is packed faster than it is found.
 constexpr int64_t kMinTileElements = 2048;
 
@@ -118,6 +121,7 @@ private:
   void reserve(KeptOperand &operand, int64_t &offset);
   Value buildTrips();
   void beginLoop(KeptOperand &operand);
+  Value isUseful(const KeptOperand &operand);
   LoopDot addPlainLoop();
   Value findPanel(KeptOperand &operand, ValueRange key);
   Value isInPanel(const KeptOperand &operand, Value iteration);
@@ -208,8 +212,17 @@ void Keeper::beginLoop(KeptOperand &operand) {
     return;
   operand.perPanel = over(plus(trips, word(count - 1)), word(count));
   operand.panels = over(word(operand.blocks), operand.perPanel);
-  operand.isOn =
-      both(isLess(word(0), operand.panels), stateOf(operand).isUseful(operand.panels));
+  operand.isOn = both(isLess(word(0), operand.panels), isUseful(operand));
+}
+
+/// True unless the last panels that were looked for have not been found.
+Value Keeper::isUseful(const KeptOperand &operand) {
+  Value result = stateOf(operand).isUseful(operand.panels);
+  const auto &[ofA, ofB] = operands;
+  if (!ofA.isKept || !ofB.isKept)
+    return result;
+  Value common = arith::MinSIOp::create(b, loc, load(ofA, kMisses), load(ofB, kMisses));
+  return both(result, isLess(common, word(kMaxCommonMisses)));
 }
 
 /// A copy of the loop for calls that keep nothing.
