@@ -21,10 +21,10 @@
 // the loop as it was. If one operand is not kept, it uses the last block of its memory.
 //
 // While a block is multiplied, the loop over k fetches what is read next into the second-level
-// cache: the next panel of b, and the next block of a. Panels of a large k come from the
+// cache: the next panel of b, and the next block of a. With a large k they come from the
 // third-level cache, whose latency a core does not hide. The hardware's prefetchers begin again in
-// each row of a and each panel of b. Behind the last block of a panel comes the one that followed
-// it before. This is a guess, and a wrong one costs only time.
+// each row of a and each panel of b. The last block of a panel fetches the one that followed it
+// before. This is a guess, and a wrong one costs only time.
 //
 // Each sum has its products in the same order as without all this.
 
