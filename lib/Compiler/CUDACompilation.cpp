@@ -428,6 +428,21 @@ static bool delaysLoads(StringRef ptx, int warps) {
   return warps <= RetryBudget::kMaxWarpsOfSM || hasEarlyLoads(ptx, RetryBudget::kFarInstructions);
 }
 
+/// The programs an SM that suffice, if ptxas chose registers for more of them; 0 if it did not.
+/// ptxas does not know the limit by shared memory.
+static int findEnoughPrograms(const KernelMetadata &metadata, const GPUMachine &machine,
+                              llvm::StringRef ptx) {
+  int numWarps = metadata.numWarps, warps = countWarps(metadata);
+  int chosen = std::min<int>(warps * GPUMachine::kWarpSize, machine.maxThreadsOfSM) /
+               (GPUMachine::kWarpSize * numWarps);
+  int fitting = chosen;
+  while (fitting > 1 && metadata.sharedBytes > machine.getSharedBytes(fitting))
+    --fitting;
+  if (fitting < chosen)
+    return fitting;
+  return delaysLoads(ptx, warps) ? llvm::divideCeil(RetryBudget::kEnoughWarpsOfSM, numWarps) : 0;
+}
+
 std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isScheduledAgain) {
   TimedPart timed("ptxas");
   PtxasOptions assembler = getPtxasOptions();
@@ -476,9 +491,10 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
       (!isStraight && !getPlacesOfGroupDots(metadata.remarks).empty()))
     return assembled;
   bool isBound = needsRegisters(ptx);
-  if (programs == 0 && delaysLoads(ptx, countWarps(metadata))) {
+  int enough = programs == 0 ? findEnoughPrograms(metadata, target.machine, ptx) : 0;
+  if (enough != 0) {
     std::string roomier = ptx;
-    setProgramsPerSM(roomier, llvm::divideCeil(RetryBudget::kEnoughWarpsOfSM, metadata.numWarps));
+    setProgramsPerSM(roomier, enough);
     PtxasResult result = runPtxas(roomier, assembler);
     int chosen = metadata.numRegisters;
     readRegisters(result);
