@@ -69,7 +69,7 @@ HeldBytes::HeldBytes(Block *block, OpOrder &order, bool countsNarrow) : block(bl
     int64_t bytes = getBytesOfThread((countsNarrow ? getNarrowest(value) : value).getType());
     if (isa<BlockArgument>(value) && value.getParentBlock() != block)
       if (Operation *inner = block->findAncestorOpInBlock(*value.getParentBlock()->getParentOp())) {
-        // What an inner loop carries is there during the loop.
+        // An inner loop holds the tiles that it carries.
         change[order.getSlot(inner)] += bytes;
         change[order.getSlot(inner) + 1] -= bytes;
         return;

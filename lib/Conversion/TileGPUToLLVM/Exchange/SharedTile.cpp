@@ -149,7 +149,7 @@ void SharedTile::store(ThreadBuilder &thread, const LinearLayout &layout,
 
 SmallVector<Value> SharedTile::load(ThreadBuilder &thread, const LinearLayout &layout,
                                     uint64_t distance, Value warp) const {
-  // What is loaded may be an operand of an MMA.
+  // A loaded tile may be an operand of an MMA.
   if (planMatrices(layout, matrices.forLoads))
     return loadMatrices(thread, *matchMatrixAccess(layout, memory, bytes * 8, /*isOperand=*/true),
                         countRepeats(layout), distance, warp);
