@@ -99,14 +99,14 @@ def triangle(x_ptr, out_ptr, DOTS: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(out_ptr + at, tl.load(out_ptr + at) + tl.max(total))
 
 
-GRIDS = [(5, 7, 2), (1, 13, 1), (64, 3, 1), (33, 1, 3)]
+GRIDS = [(5, 7, 2), (1, 13, 1), (64, 3, 1), (33, 1, 3), (140, 3, 2), (70, 5, 1)]
 
 
 @pytest.mark.parametrize("dots", [False, True])
 @pytest.mark.parametrize("grid", GRIDS, ids=str)
 def test_each_program_once(grid: tuple[int, int, int], dots: bool) -> None:
-    """By either way to find groups: with quotients in kernels with dots alone."""
-    x, out = np.ones(64, np.float16), np.zeros(grid[::-1], np.float32)
+    """By either way to find groups: with a quotient in kernels with dots alone."""
+    x, out = np.ones(160, np.float16), np.zeros(grid[::-1], np.float32)
     simulation = tessera.gpu.simulate(triangle)[grid](
         x, out, DOTS=dots, BLOCK=16, num_warps=1, target="sm_90a"
     )
@@ -117,9 +117,9 @@ def test_each_program_once(grid: tuple[int, int, int], dots: bool) -> None:
 
 @pytest.mark.filterwarnings("ignore::tessera.ToolchainWarning")
 @pytest.mark.parametrize("dots", [False, True])
-def test_short_programs_divide_nothing(dots: bool) -> None:
+def test_programs_divide_little(dots: bool) -> None:
     compiled = tessera.compile(
         triangle, "*fp16:16, *fp32:16", constexprs={"DOTS": dots, "BLOCK": 16}, target="sm_90a"
     )
     assert any(remark.kind == "programs-ordered" for remark in compiled.remarks)
-    assert ("div.u32" in compiled.asm["ptx"]) == dots
+    assert compiled.asm["ptx"].count("div.u32") <= dots

@@ -121,7 +121,7 @@ module attributes {tilegpu.num_warps = 4 : i32} {
 // CHECK-DAG: %[[WIDTH:.*]] = nvvm.read.ptx.sreg.nctaid.x
 // CHECK-DAG: %[[HEIGHT:.*]] = nvvm.read.ptx.sreg.nctaid.y
 // CHECK-DAG: %[[ROW:.*]] = nvvm.read.ptx.sreg.ctaid.y
-// CHECK: "llvm.intr.ctlz"(%[[WIDTH]])
+// CHECK-DAG: "llvm.intr.ctlz"(%[[WIDTH]])
 // CHECK: %[[FREE:.*]] = llvm.sub %[[SLOTS]], %{{.*}}
 // CHECK: %[[MOST:.*]] = llvm.intr.smax(%[[FREE]], %{{.*}})
 // CHECK: %[[FROM_LAST:.*]] = llvm.sub %{{.*}}, %[[ROW]]
@@ -145,32 +145,34 @@ module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target
 
 // -----
 
-// A program with a dot takes long. Its groups have exactly the rows that fill the GPU, also across
-// axis 2: (264 - 1) / width + 1, and fewer in the last group.
+// A program with a dot takes long. Its groups have the fewest rows, of a power of two, that fill the
+// GPU: 2^9 programs or half of them. Rows are counted across axis 2, so a quotient finds their
+// numbers.
 
 #acc = #tilegpu.layout<16x8, reg = [[0, 1], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
 #a = #tilegpu.layout<16x16, reg = [[0, 1], [0, 8], [8, 0]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]]>
 #b = #tilegpu.layout<16x8, reg = [[1, 0], [8, 0]], lane = [[2, 0], [4, 0], [0, 1], [0, 2], [0, 4]]>
 // CHECK-LABEL: llvm.func @grouped_dots
-// CHECK-NOT: llvm.intr.ctlz
-// CHECK: %[[WIDTH:.*]] = nvvm.read.ptx.sreg.nctaid.x
-// CHECK: %[[HEIGHT:.*]] = nvvm.read.ptx.sreg.nctaid.y
+// CHECK-NOT: llvm.udiv
+// CHECK-DAG: %[[WIDTH:.*]] = nvvm.read.ptx.sreg.nctaid.x
+// CHECK-DAG: %[[HEIGHT:.*]] = nvvm.read.ptx.sreg.nctaid.y
 // CHECK: %[[BEFORE:.*]] = llvm.mul %{{.*}}, %[[HEIGHT]]
 // CHECK: %[[ROW:.*]] = llvm.add %{{.*}}, %[[BEFORE]]
 // CHECK: %[[ROWS:.*]] = llvm.mul %[[HEIGHT]], %{{.*}}
-// CHECK: %[[AT_ONCE:.*]] = llvm.mlir.constant(263 : i32)
-// CHECK: %[[FULL:.*]] = llvm.udiv %[[AT_ONCE]], %[[WIDTH]]
-// CHECK: %[[MOST:.*]] = llvm.add %[[FULL]], %{{.*}}
-// CHECK: %[[GROUP:.*]] = llvm.udiv %[[ROW]], %[[MOST]]
-// CHECK: %[[FIRST:.*]] = llvm.mul %[[GROUP]], %[[MOST]]
-// CHECK: %[[LEFT:.*]] = llvm.sub %[[ROWS]], %[[FIRST]]
-// CHECK: %[[IS_LAST:.*]] = llvm.icmp "ult" %[[LEFT]], %[[MOST]]
-// CHECK: %[[SIZE:.*]] = llvm.select %[[IS_LAST]], %[[LEFT]], %[[MOST]]
-// CHECK: %[[X:.*]] = nvvm.read.ptx.sreg.ctaid.x
-// CHECK: %[[IN_GROUP:.*]] = llvm.add %{{.*}}, %[[X]]
-// CHECK: %[[IN_ROW:.*]] = llvm.udiv %[[IN_GROUP]], %[[SIZE]]
-// CHECK: %[[FOUND:.*]] = llvm.add %[[FIRST]], %{{.*}}
-// CHECK: %[[SLICE:.*]] = llvm.udiv %[[FOUND]], %[[HEIGHT]]
+// CHECK: "llvm.intr.ctlz"(%[[WIDTH]])
+// CHECK: %[[ALL:.*]] = llvm.mlir.constant(9 : i32)
+// CHECK: %[[FREE:.*]] = llvm.sub %[[ALL]], %{{.*}}
+// CHECK: %[[MOST:.*]] = llvm.intr.smax(%[[FREE]], %{{.*}})
+// CHECK: %[[OF_GROUP:.*]] = llvm.shl %[[WIDTH]], %[[MOST]]
+// CHECK: %[[OF_HALF:.*]] = llvm.lshr %[[OF_GROUP]], %{{.*}}
+// CHECK: %[[AT_ONCE:.*]] = llvm.mlir.constant(264 : i32)
+// CHECK: %[[TOO_FEW:.*]] = llvm.icmp "ult" %[[OF_HALF]], %[[AT_ONCE]]
+// CHECK: %[[FEWEST:.*]] = llvm.select %[[TOO_FEW]], %[[MOST]], %{{.*}}
+// CHECK: %[[DIFFERENT:.*]] = llvm.xor %{{.*}}, %[[ROWS]]
+// CHECK: "llvm.intr.ctlz"(%[[DIFFERENT]])
+// CHECK: %[[BITS:.*]] = llvm.intr.smin(%[[FEWEST]], %{{.*}})
+// CHECK: %[[IN_ROW:.*]] = llvm.lshr %{{.*}}, %[[BITS]]
+// CHECK: %[[SLICE:.*]] = llvm.udiv %{{.*}}, %[[HEIGHT]]
 // CHECK: llvm.add %[[IN_ROW]], %{{.*}}
 // CHECK-NOT: llvm.udiv
 // CHECK: llvm.return

@@ -35,27 +35,6 @@ struct PlaceInRows {
 
 } // namespace
 
-/// Unsigned numbers of 32 bits suffice. A grid has less than 2^31 places along axis 0 and 2^16
-/// along the others. A group of several rows has fewer than twice the programs that fit.
-static PlaceInRows emitGroupedPlace(ThreadBuilder &thread, const Grid &grid,
-                                    int64_t programsAtOnce) {
-  Value width = grid.getExtent(0), height = grid.getExtent(1);
-  Value row = thread.add(grid.getBlock(1), thread.mul(grid.getBlock(2), height));
-  Value rows = thread.mul(height, grid.getExtent(2));
-  auto divide = [&](Value x, Value y) { return thread.create<LLVM::UDivOp>(x, y); };
-  // Rounded up, without a sum that is too large.
-  Value most = thread.add(divide(thread.i32(programsAtOnce - 1), width), 1);
-  Value firstRow = thread.mul(divide(row, most), most);
-  Value left = thread.sub(rows, firstRow);
-  Value isLast = thread.compare(LLVM::ICmpPredicate::ult, left, most);
-  Value size = thread.select(isLast, left, most);
-  Value inGroup = thread.add(thread.mul(thread.sub(row, firstRow), width), grid.getBlock(0));
-  Value inRow = divide(inGroup, size);
-  Value found = thread.add(firstRow, thread.sub(inGroup, thread.mul(inRow, size)));
-  Value slice = divide(found, height);
-  return {inRow, thread.sub(found, thread.mul(slice, height)), slice};
-}
-
 /// The exponent of the largest power of two that is not above a number, which is not 0.
 static Value emitLog2(ThreadBuilder &thread, Value number) {
   Value zeros = thread.create<LLVM::CountLeadingZerosOp>(number.getType(), number,
@@ -63,15 +42,38 @@ static Value emitLog2(ThreadBuilder &thread, Value number) {
   return thread.sub(thread.i32(31), zeros);
 }
 
+/// The exponent of the rows of a large group. Short programs of a group do not exceed those that
+/// run at once. Others are at least as many, with the fewest rows that do.
+static Value emitMostRows(ThreadBuilder &thread, Value width, int64_t programsAtOnce,
+                          bool areShort) {
+  Value none = thread.i32(0), ofRow = emitLog2(thread, width);
+  unsigned ofAll = areShort ? llvm::Log2_64(programsAtOnce) : llvm::Log2_64_Ceil(programsAtOnce);
+  Value bits = thread.create<LLVM::SMaxOp>(thread.sub(thread.i32(ofAll), ofRow), none);
+  if (areShort)
+    return bits;
+  // Rows may have more programs than the power of two that counted for them.
+  Value ofGroup = thread.create<LLVM::ShlOp>(width, bits);
+  Value ofHalf = thread.create<LLVM::LShrOp>(ofGroup, thread.i32(1));
+  Value isTooFew = thread.compare(LLVM::ICmpPredicate::ult, ofHalf, thread.i32(programsAtOnce));
+  Value less = thread.create<LLVM::SMaxOp>(thread.add(bits, -1), none);
+  return thread.select(isTooFew, bits, less);
+}
+
 /// Rows are counted from the last one, so that groups of fewer rows come first. A group is an
 /// aligned power of two of rows that all exist. Up to the first bit in which a row's number and the
 /// count of rows differ, its group may be as large as that bit.
-static PlaceInRows emitPlaceOfShortProgram(ThreadBuilder &thread, const Grid &grid,
-                                           int64_t programsAtOnce) {
-  Value width = grid.getExtent(0), rows = grid.getExtent(1), row = grid.getBlock(1);
-  Value most = thread.i32(llvm::Log2_64(programsAtOnce));
-  Value bits =
-      thread.create<LLVM::SMaxOp>(thread.sub(most, emitLog2(thread, width)), thread.i32(0));
+///
+/// Unsigned numbers of 32 bits suffice. A grid has less than 2^31 places along axis 0 and 2^16
+/// along the others. A group of several rows has less than four times the programs that fit.
+static PlaceInRows emitGroupedPlace(ThreadBuilder &thread, const Grid &grid, int64_t programsAtOnce,
+                                    bool areShort) {
+  Value width = grid.getExtent(0), height = grid.getExtent(1), rows = height,
+        row = grid.getBlock(1);
+  if (!areShort) {
+    row = thread.add(row, thread.mul(grid.getBlock(2), height));
+    rows = thread.mul(height, grid.getExtent(2));
+  }
+  Value bits = emitMostRows(thread, width, programsAtOnce, areShort);
   Value fromLast = thread.sub(thread.add(rows, -1), row);
   Value whole = emitLog2(thread, thread.create<LLVM::XOrOp>(fromLast, rows));
   bits = thread.create<LLVM::SMinOp>(bits, whole);
@@ -79,8 +81,11 @@ static PlaceInRows emitPlaceOfShortProgram(ThreadBuilder &thread, const Grid &gr
   Value before = thread.sub(mask, thread.bitAnd(fromLast, mask));
   Value inGroup = thread.add(thread.mul(before, width), grid.getBlock(0));
   Value inRow = thread.create<LLVM::LShrOp>(inGroup, bits);
-  return {inRow, thread.add(thread.sub(row, before), thread.bitAnd(inGroup, mask)),
-          grid.getBlock(2)};
+  Value found = thread.add(thread.sub(row, before), thread.bitAnd(inGroup, mask));
+  if (areShort)
+    return {inRow, found, grid.getBlock(2)};
+  Value slice = thread.create<LLVM::UDivOp>(found, height);
+  return {inRow, thread.sub(found, thread.mul(slice, height)), slice};
 }
 
 Value tessera::emitProgramId(ThreadBuilder &thread, Operation *op, unsigned axis) {
@@ -93,8 +98,8 @@ Value tessera::emitProgramId(ThreadBuilder &thread, Operation *op, unsigned axis
     auto occupancy = kernel->getAttrOfType<IntegerAttr>(tilegpu::kOccupancyAttr);
     int64_t programs = tilegpu::getMachine(kernel).numSMs * (occupancy ? occupancy.getInt() : 1) /
                        tilegpu::getClusterSize(op);
-    auto emit = kernel->hasAttr(kShortProgramsAttr) ? emitPlaceOfShortProgram : emitGroupedPlace;
-    PlaceInRows place = emit(thread, grid, std::max<int64_t>(programs, 1));
+    PlaceInRows place = emitGroupedPlace(thread, grid, std::max<int64_t>(programs, 1),
+                                         kernel->hasAttr(kShortProgramsAttr));
     id = axis == 0 ? place.inRow : axis == 1 ? place.row : place.slice;
   }
   auto reversed = kernel ? kernel->getAttrOfType<DenseI32ArrayAttr>(tilegpu::kReversedAxesAttr)

@@ -8,20 +8,17 @@
 //
 // A row of the grid is the programs that differ only along axis 0. With `tilegpu.grouped_rows`,
 // rows run in groups: first the first program of each row of the group, then the second ones, and
-// so on. A group has just enough rows to occupy every SM, so grouping does not increase how many
-// rows are in work at once. An example has 4 programs a row, 3 rows a group and axis 0 reversed,
-// where later programs of a row take longer:
+// so on. A group has a power of two of rows, the fewest that occupy every SM. Smaller groups come
+// first, of the rows that are left over: a small group at the end would leave SMs idle. An example
+// has 4 programs a row, two rows in a large group and axis 0 reversed, where later programs of a
+// row take longer:
 //
 //     blocks     0  1  2  3    4  5  6  7    8  9 10 11
-//     programs  3a 3b 3c 2a   2b 2c 1a 1b   1c 0a 0b 0c    of rows a, b and c
+//     programs  3a 2a 1a 0a   3b 3c 2b 2c   1b 1c 0b 0c    of rows a, b and c
 //
-// That takes four quotients, which wait for each other. Kernels without dots have short programs,
-// and do without quotients: their groups have a power of two of rows, of one number along axis 2.
-// As many programs as run at once are the most. Smaller groups come first, here of one and of two
-// rows:
-//
-//     blocks     0  1  2  3    4  5  6  7    8  9 10 11
-//     programs  3a 2a 1a 0a   3b 3c 2b 2c   1b 1c 0b 0c
+// A quotient finds a row's numbers along axes 1 and 2. Kernels without dots have short programs,
+// and do without it: their groups have rows of one number along axis 2. As many programs as run at
+// once are the most.
 
 #ifndef TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_PROGRAMID_H
 #define TESSERA_LIB_CONVERSION_TILEGPUTOLLVM_FRAGMENTS_PROGRAMID_H
