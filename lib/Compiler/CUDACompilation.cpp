@@ -360,7 +360,7 @@ std::string CUDACompilation::makePTX(std::unique_ptr<llvm::Module> code) {
 }
 
 /// True if going from so many programs to more of them hides enough latency to be worth spills.
-static bool isWorthSpills(int now, int more) { return 4 * more >= 5 * now; }
+static bool isWorthSpills(int now, int more) { return 5 * more >= 6 * now; }
 
 /// The number of programs that fit an SM by their registers.
 static int countPrograms(const KernelMetadata &metadata) {
