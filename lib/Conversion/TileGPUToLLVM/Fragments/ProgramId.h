@@ -8,10 +8,9 @@
 //
 // A row of the grid is the programs that differ only along axis 0. With `tilegpu.grouped_rows`,
 // rows run in groups: first the first program of each row of the group, then the second ones, and
-// so on. A group has a power of two of rows, the fewest that occupy every SM. Smaller groups come
-// first, of the rows that are left over: a small group at the end would leave SMs idle. An example
-// has 4 programs a row, two rows in a large group and axis 0 reversed, where later programs of a
-// row take longer:
+// so on. A group has a power of two of rows, the fewest that occupy every SM. Smaller groups of the
+// other rows come first, since at the end they would leave SMs idle. An example has 4 programs a
+// row, two rows in a large group and axis 0 reversed, where later programs of a row take longer:
 //
 //     blocks     0  1  2  3    4  5  6  7    8  9 10 11
 //     programs  3a 2a 1a 0a   3b 3c 2b 2c   1b 1c 0b 0c    of rows a, b and c
