@@ -8,6 +8,7 @@ import pytest
 from execution.running import make_kernel
 
 import tessera
+import tessera.language as tl
 
 OPEN = """
             tile += PROGRAMS
@@ -420,3 +421,34 @@ def test_counters(rng, case):
         tessera.interpret(COUNTERS[case])[(1,)](x, want, *sizes)
         COUNTERS[case][(1,)](x, got, *sizes)
         np.testing.assert_array_equal(got, want, f"{sizes}")
+
+
+@tessera.jit
+def second_flag(x_ptr, y_ptr, T, K, N, BOUND: tl.constexpr):
+    """One flag closes tiles. The other one begins as False, whatever its comparison would give."""
+    bound = (N & 255).to(BOUND)
+    number = bound - 1
+    more = T != T
+    k = 0
+    tile = 0
+    total = 0
+    last = K == 1
+    for t in range(T):
+        total += tl.load(x_ptr + t) + tl.where(more, 1000, 0)
+        if last:
+            tl.store(y_ptr + tile, total)
+            tile += 1
+            total = 0
+        k = tl.where(last, 0, k + 1)
+        last = k == K - 1
+        number += 1
+        more = number < bound
+
+
+@pytest.mark.parametrize("bound", [tl.int32, tl.uint32, tl.int64, tl.uint64], ids=str)
+def test_a_flag_that_is_no_comparison_at_first(bound):
+    x, want = np.ones(12, np.int32), np.full(5, 7, np.int32)
+    got = want.copy()
+    tessera.interpret(second_flag)[(1,)](x, want, 12, 3, 7, bound)
+    second_flag[(1,)](x, got, 12, 3, 7, bound)
+    np.testing.assert_array_equal(got, want)

@@ -64,6 +64,12 @@ std::optional<Order> Order::of(arith::CmpIPredicate predicate, const OffsetValue
   }
 }
 
+static bool isUnsigned(arith::CmpIPredicate predicate) {
+  using arith::CmpIPredicate;
+  return llvm::is_contained(
+      {CmpIPredicate::ult, CmpIPredicate::ule, CmpIPredicate::ugt, CmpIPredicate::uge}, predicate);
+}
+
 /// Equality is exact whatever wraps. Orders are compared if nothing does.
 static bool areSame(arith::CmpIPredicate predicate, const OffsetValue &left,
                     const OffsetValue &right, arith::CmpIOp other) {
@@ -99,9 +105,12 @@ static bool areSame(arith::CmpIPredicate predicate, const OffsetValue &left,
 bool CarriedFlag::holdsFor(const OffsetValue &of, Value is) const {
   OffsetValue left = {of.base, of.offset + offset}, right = OffsetValue::of(bound);
   APInt constant;
-  if (matchPattern(is, m_ConstantInt(&constant)))
-    return left.base == right.base && (!left.base || (isExact(left) && isExact(right))) &&
+  if (matchPattern(is, m_ConstantInt(&constant))) {
+    // Sums that do not wrap as signed integers may do so as unsigned ones.
+    bool areExact = !left.base || (!isUnsigned(predicate) && isExact(left) && isExact(right));
+    return left.base == right.base && areExact &&
            arith::applyCmpPredicate(predicate, left.offset, right.offset) == constant.isOne();
+  }
   auto compare = is.getDefiningOp<arith::CmpIOp>();
   return compare && areSame(predicate, left, right, compare);
 }
