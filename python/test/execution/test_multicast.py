@@ -356,7 +356,7 @@ def without(pattern: str, which: int, text: str) -> str:
 
 def of_own_warps(text: str) -> str:
     """Slots are empty when as many warps say so as the block has, no matter whose."""
-    name = re.findall(r'mbarrier\.init.*"l,r,b" %\d+, (%\d+),', text)[-1]
+    name = re.findall(r'mbarrier\.init.*"l,r" %\d+, (%\d+) :', text)[-1]
     return text.replace(f"{name} = llvm.mlir.constant(8 :", f"{name} = llvm.mlir.constant(4 :")
 
 
