@@ -431,7 +431,7 @@ static bool delaysLoads(StringRef ptx, int warps) {
 /// The programs an SM that suffice, if ptxas chose registers for more of them; 0 if it did not.
 /// ptxas does not know the limit by shared memory.
 static int findEnoughPrograms(const KernelMetadata &metadata, const GPUMachine &machine,
-                              llvm::StringRef ptx) {
+                              StringRef ptx) {
   int numWarps = metadata.numWarps, warps = countWarps(metadata);
   int chosen = std::min<int>(warps * GPUMachine::kWarpSize, machine.maxThreadsOfSM) /
                (GPUMachine::kWarpSize * numWarps);

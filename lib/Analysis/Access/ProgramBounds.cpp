@@ -45,7 +45,7 @@ private:
   bool writeLoop(Value step, Value from, const std::string &end);
   std::optional<std::string> writeInner(Value value);
   bool writeUnsigned(StringRef name, Operation *op);
-  bool writeLess(arith::MinUIOp least);
+  bool writeLeast(arith::MinUIOp least);
   bool writeChoice(arith::SelectOp choice);
 
   bool isExact;
@@ -331,7 +331,7 @@ bool Writer::writeUnsigned(StringRef name, Operation *op) {
 }
 
 /// The lesser of two unsigned numbers: from 0 to the one that is known, which must not be negative.
-bool Writer::writeLess(arith::MinUIOp least) {
+bool Writer::writeLeast(arith::MinUIOp least) {
   for (Value operand : least->getOperands()) {
     std::optional<std::string> most = isExact ? std::nullopt : writeInner(operand);
     if (!most)
@@ -397,7 +397,7 @@ bool Writer::write(Value value) {
   if (isa<arith::MaxSIOp>(op))
     return binary("max");
   if (auto least = dyn_cast<arith::MinUIOp>(op))
-    return done(writeLess(least));
+    return done(writeLeast(least));
   if (auto choice = dyn_cast<arith::SelectOp>(op))
     return done(writeChoice(choice));
   if (auto quotient = dyn_cast<DivIntOp>(op))

@@ -44,8 +44,8 @@ struct ScratchRange {
 };
 
 /// Writes the loops of these dots in place of them, and erases the groups. `remark` sees each dot
-/// once all is chosen. Sums and
-/// rows that outlive a dot move `begin` of a function's scratch memory.
+/// once all is chosen. Sums and rows that outlive a dot move `begin` of a function's scratch
+/// memory.
 void emitFewRowsDots(const FewRowsDots &groups, const HostMachine &machine,
                      llvm::function_ref<ScratchRange &(mlir::Operation *)> getScratch,
                      llvm::function_ref<void(const FewRowsDot &)> remark);
