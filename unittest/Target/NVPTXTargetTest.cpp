@@ -695,10 +695,12 @@ TEST(NVPTXTarget, ShortLoopsOfWgmmaAreNotUnrolled) {
         << instruction << trips;
 }
 
-/// How many masks are computed in front of a loop around a loop of wgmma, which uses `count` of
-/// them. They are of columns `step` apart, or of as many arguments if `step` is 0.
+/// How many comparisons are computed in front of a loop around a loop of wgmma, which uses `count`
+/// of them, and how many in all. They are of columns `step` apart, or of as many arguments if
+/// `step` is 0. The loop uses masks that are selected by them in front of it, or selects inside.
 std::pair<unsigned, unsigned> countMasks(unsigned count, unsigned step, bool isUsedInDots,
-                                         llvm::StringRef instruction = "wgmma.mma_async;") {
+                                         llvm::StringRef instruction = "wgmma.mma_async;",
+                                         bool areSelectedInside = false) {
   std::string before, uses, arguments;
   for (unsigned i = 0; i < count; ++i) {
     std::string n = std::to_string(i), column = step ? "%c" + n : "%a" + n;
@@ -706,8 +708,9 @@ std::pair<unsigned, unsigned> countMasks(unsigned count, unsigned step, bool isU
       before += "  %c" + n + " = or i32 %column, " + std::to_string(step * i) + "\n";
     else
       before += "  %a" + n + " = call i32 asm sideeffect \"\", \"=r\"()\n";
-    before += "  %p" + n + " = icmp ult i32 %row, " + column + "\n  %m" + n + " = select i1 %p" +
-              n + ", float -1.0e6, float 0.0\n";
+    before += "  %p" + n + " = icmp ult i32 %row, " + column + "\n";
+    std::string mask = "  %m" + n + " = select i1 %p" + n + ", float -1.0e6, float 0.0\n";
+    (areSelectedInside ? uses : before) += mask;
     uses += "  call void asm sideeffect \"\", \"f\"(float %m" + n + ")\n";
   }
   std::string text = "define ptx_kernel void @k(i32 %n, i32 %row, i32 %column) {\nentry:\n" +
@@ -728,12 +731,12 @@ std::pair<unsigned, unsigned> countMasks(unsigned count, unsigned step, bool isU
   llvm::LoopInfo loops(dominators);
   recomputeHeldInvariants(loops);
   EXPECT_FALSE(llvm::verifyFunction(function, &llvm::errs()));
-  auto countSelects = [](llvm::BasicBlock &block) {
-    return unsigned(llvm::count_if(block, llvm::IsaPred<llvm::SelectInst>));
+  auto isMask = [](const llvm::Instruction &op) {
+    return llvm::isa<llvm::ICmpInst>(op) && op.getOperand(0)->getName() == "row";
   };
-  unsigned first = countSelects(function.front()), all = 0;
+  unsigned first = llvm::count_if(function.front(), isMask), all = 0;
   for (llvm::BasicBlock &block : function)
-    all += countSelects(block);
+    all += llvm::count_if(block, isMask);
   return {first, all};
 }
 
@@ -745,6 +748,15 @@ TEST(NVPTXTarget, LoopsAroundDotsComputeMasksWhereTheyUseThem) {
   EXPECT_EQ(countMasks(32, 8, /*isUsedInDots=*/true), std::pair(32u, 32u));
   EXPECT_EQ(countMasks(32, 0, /*isUsedInDots=*/false), std::pair(32u, 32u));
   EXPECT_EQ(countMasks(32, 8, /*isUsedInDots=*/false, "mma.sync;"), std::pair(32u, 32u));
+  // The operands of comparisons would be held, too.
+  constexpr llvm::StringLiteral dot = "wgmma.mma_async;";
+  auto countSelected = [&](unsigned count, unsigned step, bool isUsedInDots) {
+    return countMasks(count, step, isUsedInDots, dot, /*areSelectedInside=*/true).first;
+  };
+  EXPECT_EQ(countSelected(32, 8, /*isUsedInDots=*/false), 0u);
+  EXPECT_EQ(countSelected(8, 8, /*isUsedInDots=*/false), 8u);
+  EXPECT_EQ(countSelected(32, 8, /*isUsedInDots=*/true), 32u);
+  EXPECT_EQ(countSelected(32, 0, /*isUsedInDots=*/false), 32u);
 }
 
 /// Two indices 32 apart of which the second may wrap, in a function of several blocks.

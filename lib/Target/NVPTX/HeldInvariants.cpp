@@ -12,7 +12,8 @@
 //       fma %x, %scale, %m                           fma %x, %scale, %m
 //
 // Values move as a set, since one may be an operand of another. They move only if the loop then
-// holds many fewer: what they are computed from has to live as long as the loop.
+// holds many fewer: what they are computed from has to live as long as the loop. A predicate holds
+// what it compares, since a thread has few registers for predicates.
 
 #include "tessera/Target/NVPTX/NVPTXTarget.h"
 
@@ -70,6 +71,13 @@ private:
       return at && loop.contains(at);
     });
   }
+  /// True if the loop holds a value. The code generator repeats comparisons where their results are
+  /// used, and so holds their operands.
+  bool isHeldOver(const Value *value) const {
+    return isUsedInside(value) || any_of(value->users(), [&](const User *other) {
+             return isa<ICmpInst>(other) && isUsedInside(other);
+           });
+  }
 
   const Loop &loop;
   BasicBlock *user;
@@ -82,11 +90,11 @@ bool HeldValues::isWorthMoving() const {
   int64_t freed = 0;
   SmallPtrSet<const Value *, 16> sources;
   for (const Instruction *value : values) {
-    if (isUsedInside(value))
+    if (isHeldOver(value))
       freed += countRegisters(*value);
     for (const Value *operand : value->operands()) {
       auto *source = dyn_cast<Instruction>(operand);
-      bool isLonger = source && !values.contains(source) && !isUsedInside(source);
+      bool isLonger = source && !values.contains(source) && !isHeldOver(source);
       if (isLonger && sources.insert(source).second)
         freed -= countRegisters(*source);
     }
