@@ -165,7 +165,7 @@ def check_format() -> Count:
 
 
 def check_lints() -> Count:
-    names = ("layering", "conventions", "english", "classes", "gpu_facts", "unity")
+    names = ("layering", "conventions", "english", "classes", "gpu_facts", "unity", "definitions")
     counts = [Count.of(run([sys.executable, f"tools/dev/check_{name}.py"])) for name in names]
     return sum(counts[1:], counts[0])
 
