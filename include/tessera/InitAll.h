@@ -38,6 +38,7 @@ inline void registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::func::registerInlinerExtension(registry);
   registerLLVMConversions(registry);
   registerTileGPUScratchModels(registry);
+  registerLayoutRules(registry);
 }
 
 /// Our passes, and those of MLIR that our pipelines are made of.

@@ -15,6 +15,7 @@
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
+#include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Machine/RegisterNeed.h"
 #include "tessera/Pipelines/Pipelines.h"
 #include "tessera/Support/CompileClock.h"
@@ -697,6 +698,9 @@ CUDACompilation::Attempt CUDACompilation::attempt(ModuleOp module, const Schedul
 }
 
 std::unique_ptr<CompiledKernel> CUDACompilation::compileWithRetries(ModuleOp module) {
+  // Tile ops have layout rules only in a context that has loaded this dialect. Otherwise the first
+  // kernel of a context would be compiled as if its blocks could divide all tiles.
+  module.getContext()->loadDialect<tilegpu::TileGPUDialect>();
   lowerTile(module);
   // Inline assembly may read the number of warps. If programs wait for each other, the user has
   // chosen a number of them that fits.

@@ -41,6 +41,7 @@ std::unique_ptr<MLIRContext> tessera::createContext() {
   func::registerInlinerExtension(registry);
   registerLLVMConversions(registry);
   registerTileGPUScratchModels(registry);
+  registerLayoutRules(registry);
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   registerNVVMDialectTranslation(registry);

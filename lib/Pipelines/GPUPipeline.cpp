@@ -228,6 +228,10 @@ void tessera::buildNVVMPipeline(OpPassManager &manager, const GPUPipelineOptions
   manager.addPass(LLVM::createDIScopeForLLVMFuncOpPass(lines));
 }
 
+void tessera::registerLayoutRules(DialectRegistry &registry) {
+  tilegpu::registerLayoutRuleModels(registry);
+}
+
 void tessera::buildGPUPipeline(OpPassManager &manager, const GPUPipelineOptions &options) {
   buildTilePipeline(manager);
   buildTileGPUPipeline(manager, options);

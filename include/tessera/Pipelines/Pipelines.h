@@ -104,6 +104,9 @@ void buildGPUPipeline(mlir::OpPassManager &manager, const GPUPipelineOptions &op
 /// Registers the conversions that the last pass for CPUs needs of dialects.
 void registerLLVMConversions(mlir::DialectRegistry &registry);
 
+/// Registers the layout rules that passes for GPUs, and the choice of clusters, ask ops for.
+void registerLayoutRules(mlir::DialectRegistry &registry);
+
 /// --tessera-check-pipeline, --tessera-tile-pipeline, and the CPU's: --tessera-host-pipeline and
 /// its second and third part, --tessera-strips-pipeline and --tessera-llvm-pipeline.
 void registerTilePipeline();

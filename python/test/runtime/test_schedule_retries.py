@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -193,6 +194,19 @@ def test_a_cluster_is_left_where_blocks_would_share_little():
     # Each block has the whole source of a gather.
     assert build_sums(32768, gather=True).metadata["num_ctas"] == 1
     assert build_sums(32768, maxnreg=128).metadata["num_ctas"] == 1
+
+
+def test_the_first_kernel_of_a_thread_gets_no_other_schedule():
+    """Each thread has a compiler's context of its own, which loads dialects when it needs them."""
+    blocks = []
+
+    def build() -> None:
+        blocks.append(build_sums(32768, gather=True).metadata["num_ctas"])
+
+    thread = threading.Thread(target=build)
+    thread.start()
+    thread.join()
+    assert blocks == [1]
 
 
 @tessera.jit

@@ -16,6 +16,10 @@ namespace tessera::tilegpu {
 #define GEN_PASS_REGISTRATION
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h.inc"
 
+/// Registers the models by which ops of all dialects implement LayoutRuleOpInterface. They are
+/// there once a context has loaded the dialects tile and tilegpu.
+void registerLayoutRuleModels(mlir::DialectRegistry &registry);
+
 } // namespace tessera::tilegpu
 
 #endif // TESSERA_DIALECT_TILEGPU_TRANSFORMS_PASSES_H

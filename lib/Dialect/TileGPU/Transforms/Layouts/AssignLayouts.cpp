@@ -171,11 +171,6 @@ namespace {
 
 struct TileGPUAssignLayoutsPass
     : tessera::tilegpu::impl::TileGPUAssignLayoutsPassBase<TileGPUAssignLayoutsPass> {
-  void getDependentDialects(DialectRegistry &registry) const final {
-    TileGPUAssignLayoutsPassBase::getDependentDialects(registry);
-    registerLayoutRuleModels(registry);
-  }
-
   void runOnOperation() final {
     ModuleOp module = getOperation();
     FailureOr<unsigned> warps = requireNumWarps(module);

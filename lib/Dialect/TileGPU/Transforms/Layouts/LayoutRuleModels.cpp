@@ -8,6 +8,7 @@
 #include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
 #include "tessera/Dialect/TileGPU/Transforms/AccessPattern.h"
 #include "tessera/Dialect/TileGPU/Transforms/DotInstruction.h"
+#include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 #include "tessera/Layout/BlockExchange.h"
 #include "tessera/Layout/LayoutConstructors.h"
 #include "llvm/Support/MathExtras.h"

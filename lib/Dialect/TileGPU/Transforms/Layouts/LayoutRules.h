@@ -68,9 +68,6 @@ private:
   unsigned warpBits, blockBits;
 };
 
-/// Has the ops of all dialects implement LayoutRuleOpInterface.
-void registerLayoutRuleModels(mlir::DialectRegistry &registry);
-
 /// Tiles that are cheap enough to be recomputed in each layout that is needed: index arithmetic
 /// from ranges, splats and constants. Answers are cached.
 class CheapTiles {
