@@ -129,9 +129,11 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
       machine && machine->arch == "x86" && (machine->bf16Dot || machine->hasBF16Conversion);
   manager.addPass(createStripsLegalizeFloats({machine && machine->hasF16Conversion, hasBF16}));
   bool hasScale = machine && machine->features.contains("+avx512vl");
+  // Not of a GPU: the width of AVX-512, whose instruction looks up a whole vector.
+  bool hasTables = hasScale && machine->vectorBits == 512;
   // Every CPU with AVX2 has fused multiply-adds, and every AArch64.
   bool hasFMA = machine && !machine->features.empty();
-  manager.addPass(createStripsExpandMath({options.deterministic, hasScale, hasFMA}));
+  manager.addPass(createStripsExpandMath({options.deterministic, hasScale, hasTables, hasFMA}));
   // From here on, LLVM merges equal code, which it does in any case.
   manager.addPass(createCanonicalizer());
 }

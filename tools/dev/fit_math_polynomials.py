@@ -6,6 +6,8 @@ Each polynomial is the weighted minimax fit of a smooth function on an interval.
 finds it in 80-digit arithmetic, and each coefficient is then rounded to its format. The comment
 behind each one gives the largest weighted error of the fit, as a power of two.
 
+The last table has a polynomial for each of 32 intervals, by least squares.
+
     fit_math_polynomials.py > lib/Conversion/TileToStrips/Functions/MathCoefficients.h
 """
 
@@ -187,15 +189,98 @@ def fits() -> list[Fit]:
     ]
 
 
+ERF_SHIFT = 0.28125
+"""Added to x, it gives intervals of erf by the exponent and three bits of the sum: 1/32 wide next
+to 0, 1/4 before 3.7."""
+ERF_FIRST = 0x3E9
+ERF_LAST = 3.93
+ERF_COUNT = 32
+
+
+def find_centre(low: mpmath.mpf, high: mpmath.mpf) -> tuple[numpy.float32, numpy.float32]:
+    """A float next to the middle of an interval whose erf is almost a float, and that float."""
+    best, result = mpmath.mpf(1), (numpy.float32(0), numpy.float32(0))
+    middle, tries = float(low + high) / 2, 400
+    for step in sorted(range(-tries, tries), key=abs):
+        centre = numpy.float32(middle + step * float(high - low) / (6 * tries))
+        exact = mpmath.erf(mpmath.mpf(float(centre)))
+        value = numpy.float32(float(exact))
+        error = abs(float(value) - exact) / float(numpy.spacing(value))
+        if error < best:
+            best, result = error, (centre, value)
+        if error < mpmath.mpf(1) / 64:
+            break
+    return result
+
+
+def fit_erf_interval(
+    low: mpmath.mpf, high: mpmath.mpf, centre: mpmath.mpf
+) -> tuple[list[mpmath.mpf], mpmath.mpf]:
+    """(erf(centre + t) - erf(centre)) / t in four coefficients, and the largest error of erf."""
+    mpf = mpmath.mpf
+    slope = 2 / mpmath.sqrt(mpmath.pi) * mpmath.exp(-centre * centre)
+    function = removable(lambda t: (mpmath.erf(centre + t) - mpmath.erf(centre)) / t, slope)
+    weight = removable(
+        lambda t: abs(t) / mpmath.erf(centre + t), 0 if centre else mpmath.sqrt(mpmath.pi) / 2
+    )
+    count = 60
+    points = [
+        (low + high) / 2 - (high - low) / 2 * mpmath.cos(mpmath.pi * (i + mpf(1) / 2) / count)
+        for i in range(count)
+    ]
+    rows = [[(t - centre) ** k * weight(t - centre) for k in range(4)] for t in points]
+    matrix = mpmath.matrix(rows)
+    right = mpmath.matrix([function(t - centre) * weight(t - centre) for t in points])
+    solution = mpmath.lu_solve(matrix.T * matrix, matrix.T * right)
+    found = [solution[i] for i in range(4)]
+    errors = [
+        abs(evaluate(found, t - centre) - function(t - centre)) * weight(t - centre) for t in points
+    ]
+    return found, max(errors)
+
+
+def print_erf_table() -> None:
+    """Centres, values there and coefficients of erf, each by the lowest bits of the interval."""
+    mpf = mpmath.mpf
+    slope = 2 / mpmath.sqrt(mpmath.pi)
+    low_slope = slope - float(numpy.float32(float(slope)))
+    table = [[0.0] * ERF_COUNT for _ in range(6)]
+    worst = mpf(0)
+    for number in range(ERF_FIRST, ERF_FIRST + ERF_COUNT):
+        bits = numpy.array([number << 20, (number + 1) << 20], numpy.uint32)
+        low, high = (mpf(float(x)) - ERF_SHIFT for x in bits.view(numpy.float32))
+        high = min(high, mpf(ERF_LAST))
+        centre, value = (numpy.float32(0),) * 2 if low == 0 else find_centre(low, high)
+        coefficients, error = fit_erf_interval(low, high, mpf(float(centre)))
+        coefficients[0] -= low_slope
+        worst = max(worst, error)
+        column = [float(centre), float(value)] + [
+            float(numpy.float32(float(c))) for c in coefficients
+        ]
+        for row, entry in zip(table, column):
+            row[number % ERF_COUNT] = entry
+    print()
+    print("/// The part of erf's steepest slope that its float lacks. All intervals add it.")
+    print(f"inline constexpr double erfSlope32 = {float(numpy.float32(float(low_slope))).hex()};")
+    print()
+    print(f"/// Centres, values and four coefficients, error 2^{float(mpmath.log(worst, 2)):.1f}.")
+    print(f"inline constexpr float erfTables32[][{ERF_COUNT}] = {{")
+    for row in table:
+        print("    {" + ", ".join(f"{entry.hex()}f" for entry in row) + "},")
+    print("};")
+
+
 def main() -> None:
     """Prints the header."""
     print("// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception")
     print("//")
-    print("// Made by tools/dev/fit_math_polynomials.py; what each one approximates is told there.")
+    print(
+        "// Made by tools/dev/fit_math_polynomials.py, which names the function that each one approximates."
+    )
     print("// The constant term comes first.")
     print()
-    print("#ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_MATHCOEFFICIENTS_H")
-    print("#define TESSERA_LIB_CONVERSION_TILETOSTRIPS_MATHCOEFFICIENTS_H")
+    print("#ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_FUNCTIONS_MATHCOEFFICIENTS_H")
+    print("#define TESSERA_LIB_CONVERSION_TILETOSTRIPS_FUNCTIONS_MATHCOEFFICIENTS_H")
     print()
     print("namespace tessera::coefficients {")
     for fit in fits():
@@ -209,10 +294,11 @@ def main() -> None:
             rounded = float(kind(mpmath.nstr(coefficient, 40)))
             print(f"    {rounded.hex()},")
         print("};")
+    print_erf_table()
     print()
     print("} // namespace tessera::coefficients")
     print()
-    print("#endif // TESSERA_LIB_CONVERSION_TILETOSTRIPS_MATHCOEFFICIENTS_H")
+    print("#endif // TESSERA_LIB_CONVERSION_TILETOSTRIPS_FUNCTIONS_MATHCOEFFICIENTS_H")
 
 
 if __name__ == "__main__":

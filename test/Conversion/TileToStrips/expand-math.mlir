@@ -2,6 +2,8 @@
 // RUN: tessera-opt --strips-expand-math=deterministic=true %s | FileCheck %s --check-prefix=APART
 // RUN: tessera-opt --strips-expand-math=has-fma=true %s | FileCheck %s --check-prefix=FMA
 // RUN: tessera-opt --strips-expand-math=has-scale=true %s | FileCheck %s --check-prefix=SCALE
+// RUN: tessera-opt --strips-expand-math=has-tables=true --canonicalize %s | FileCheck %s --check-prefix=TABLE
+// RUN: tessera-opt --strips-expand-math='has-tables=true deterministic=true' %s | FileCheck %s --check-prefix=NO-TABLE
 
 // What the numbers come to is measured by docs/Numerics.md's harness; here it is the
 // shape of the code: no call, no branch, at the width of the operand.
@@ -143,4 +145,40 @@ func.func @turns(%x: vector<16xf32>, %y: vector<16xf32>) -> (vector<16xf32>, vec
   %1 = math.erf %y : vector<16xf32>
   %2 = math.erf %0 : vector<16xf32>
   return %1, %2 : vector<16xf32>, vector<16xf32>
+}
+
+// With tables, erf of f32 is a polynomial whose coefficients are looked up by the interval. Fewer
+// lanes than 16 get the same numbers, and more take several instructions.
+// NO-TABLE-NOT: vpermi2var
+// TABLE-LABEL: func.func @intervals(
+// TABLE-SAME:    %[[X:[a-z0-9]+]]: vector<16xf32>
+// TABLE:         %[[SIZE:.+]] = math.absf %[[X]]
+// TABLE:         %[[HELD:.+]] = arith.select
+// TABLE:         %[[SUM:.+]] = arith.addf %[[HELD]]
+// TABLE:         %[[BITS:.+]] = arith.bitcast %[[SUM]]
+// TABLE:         %[[INTERVAL:.+]] = arith.shrui %[[BITS]]
+// TABLE:         llvm.x86.avx512.vpermi2var.ps.512"(%{{.+}}, %[[INTERVAL]], %{{.+}})
+// TABLE-COUNT-5: llvm.x86.avx512.vpermi2var.ps.512
+// TABLE-NOT:     vpermi2var
+// TABLE:         math.copysign {{.*}}, %[[X]] : vector<16xf32>
+// TABLE:         vector.shuffle {{.*}} : vector<4xi32>, vector<4xi32>
+// TABLE:         vpermi2var
+// TABLE:         vector.shuffle {{.*}} : vector<16xf32>, vector<16xf32>
+// TABLE:         math.copysign {{.*}} : vector<4xf32>
+// TABLE-COUNT-12: vpermi2var
+// TABLE:         math.copysign {{.*}} : vector<32xf32>
+// TABLE:         vector.broadcast %{{.+}} : i32 to vector<16xi32>
+// TABLE:         math.copysign {{.*}} : f32
+// TABLE-NOT:     vpermi2var
+// TABLE:         math.copysign {{.*}} : vector<8xf64>
+// TABLE:         return
+func.func @intervals(
+    %x: vector<16xf32>, %y: vector<4xf32>, %z: vector<32xf32>, %s: f32, %w: vector<8xf64>
+) -> (vector<16xf32>, vector<4xf32>, vector<32xf32>, f32, vector<8xf64>) {
+  %0 = math.erf %x : vector<16xf32>
+  %1 = math.erf %y : vector<4xf32>
+  %2 = math.erf %z : vector<32xf32>
+  %3 = math.erf %s : f32
+  %4 = math.erf %w : vector<8xf64>
+  return %0, %1, %2, %3, %4 : vector<16xf32>, vector<4xf32>, vector<32xf32>, f32, vector<8xf64>
 }

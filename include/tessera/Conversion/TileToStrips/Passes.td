@@ -681,6 +681,8 @@ def StripsExpandMath : Pass<"strips-expand-math", "::mlir::ModuleOp"> {
            "Round products and sums separately, also if the machine can fuse them">,
     Option<"hasScale", "has-scale", "bool", "false",
            "The machine multiplies by powers of two in one instruction (AVX-512)">,
+    Option<"hasTables", "has-tables", "bool", "false",
+           "The machine looks up lanes in tables of 32 numbers in one instruction (AVX-512)">,
     Option<"hasFMA", "has-fma", "bool", "false",
            "The machine has fused multiply-adds, which compute the errors of products">,
   ];

@@ -164,6 +164,9 @@ struct StripsExpandMath : impl::StripsExpandMathBase<StripsExpandMath> {
         b.roundApart();
       if (hasScale)
         b.scaleByInstruction();
+      // Where sums are rounded apart, all machines agree.
+      if (hasTables && !deterministic)
+        b.lookUpByInstruction();
       if (hasFMA)
         b.multiplyAddByInstruction();
       if (Value value = expand(b, op)) {

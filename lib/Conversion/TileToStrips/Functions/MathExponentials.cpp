@@ -5,6 +5,7 @@
 
 #include "MathCoefficients.h"
 #include "MathFunctions.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 
@@ -63,6 +64,42 @@ Value MathBuilder::scale(Value x, Rounded n) {
   // 2^n itself may be out of range: in two steps, of which the first is exact.
   Value half = shrsi(n.integer, integer(1));
   return mulf(mulf(x, powerOfTwo(half)), powerOfTwo(subi(n.integer, half)));
+}
+
+Value MathBuilder::lookUp(ArrayRef<float> table, Value index) {
+  OpBuilder &b = getBuilder();
+  constexpr int64_t kLanes = 16;
+  assert(table.size() == 2 * kLanes && isSingle());
+  auto vector = dyn_cast<VectorType>(index.getType());
+  int64_t count = vector ? vector.getNumElements() : 1;
+  auto floats = VectorType::get(kLanes, element);
+  auto half = [&](ArrayRef<float> values) -> Value {
+    return arith::ConstantOp::create(b, getLoc(), DenseElementsAttr::get(floats, values));
+  };
+  auto shuffle = [&](Value x, Value y, ArrayRef<int64_t> order) -> Value {
+    return vector::ShuffleOp::create(b, getLoc(), x, y, order);
+  };
+  if (!vector)
+    index = vector::BroadcastOp::create(b, getLoc(), VectorType::get(1, b.getI32Type()), index);
+  Value low = half(table.take_front(kLanes)), high = half(table.drop_front(kLanes));
+  Value result;
+  for (int64_t first = 0; first < count; first += kLanes) {
+    int64_t end = std::min(first + kLanes, count);
+    // Lanes that a narrow vector lacks are not used.
+    auto order = llvm::to_vector(llvm::seq(first, end));
+    order.resize(kLanes, vector::ShuffleOp::kPoisonIndex);
+    Value part = count == kLanes ? index : shuffle(index, index, order);
+    Value found = LLVM::CallIntrinsicOp::create(
+                      b, getLoc(), floats, b.getStringAttr("llvm.x86.avx512.vpermi2var.ps.512"),
+                      ValueRange{low, part, high})
+                      .getResult(0);
+    if (end - first < kLanes)
+      found = shuffle(found, found, llvm::to_vector(llvm::seq(int64_t(0), end - first)));
+    result = result ? shuffle(result, found, llvm::to_vector(llvm::seq(int64_t(0), end))) : found;
+  }
+  if (!vector)
+    result = vector::ExtractOp::create(b, getLoc(), result, 0);
+  return result;
 }
 
 MathBuilder::Pair MathBuilder::exactSum(Value a, Value b) {
@@ -184,9 +221,27 @@ static Value expandErf32(MathBuilder &b, Value x) {
   return b.copySign(result, x);
 }
 
+/// A polynomial for each of 32 intervals, which the exponent of |x| + 0.28125 and three bits of its
+/// mantissa number. Intervals next to 0 are short, where the result is small. The value at the
+/// centre of an interval is almost a float, so that only the rest of the sum is rounded.
+static Value lookUpErf32(MathBuilder &b, Value x) {
+  using coefficients::erfTables32;
+  constexpr unsigned kMantissaBits = 3;
+  Value most = b.number(3.93), size = b.absf(x); // beyond that it is 1
+  size = b.select(b.compare(CmpFPredicate::OGT, size, most), most, size);
+  Value bits = b.toBits(b.addf(size, b.number(0.28125)));
+  Value interval = b.shrui(bits, b.integer(b.mantissaBits() - kMantissaBits));
+  auto lookUp = [&](unsigned row) { return b.lookUp(erfTables32[row], interval); };
+  Value t = b.subf(size, lookUp(0)), slope = lookUp(5);
+  for (unsigned row : {4, 3, 2})
+    slope = b.mulAdd(slope, t, lookUp(row));
+  Value value = b.mulAdd(t, b.number(coefficients::erfSlope32), lookUp(1));
+  return b.copySign(b.mulAdd(slope, t, value), x);
+}
+
 Value expandErf(MathBuilder &b, Value x) {
   if (b.isSingle())
-    return expandErf32(b, x);
+    return b.looksUp() ? lookUpErf32(b, x) : expandErf32(b, x);
   Value size = b.absf(x), square = b.mulf(x, x);
   Value small = b.mulAdd(size, b.polynomial(square, coefficients::erf64), size);
 

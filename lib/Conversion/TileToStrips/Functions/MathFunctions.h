@@ -70,6 +70,13 @@ public:
   /// The machine has an instruction for that (AVX-512).
   void scaleByInstruction() { hasScale = true; }
 
+  /// Numbers of a table of 32, by the lowest five bits of integers of 32 bits. Wherever a lane
+  /// stands, it gets the same.
+  Value lookUp(llvm::ArrayRef<float> table, Value index);
+  /// The machine has an instruction for that (AVX-512).
+  void lookUpByInstruction() { hasTables = true; }
+  bool looksUp() const { return hasTables; }
+
   /// A number as the sum of two that do not overlap.
   struct Pair {
     Value high, low;
@@ -84,6 +91,7 @@ public:
 private:
   Type element;
   bool hasScale = false;
+  bool hasTables = false;
   bool hasFMA = false;
 };
 
