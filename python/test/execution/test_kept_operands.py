@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from execution.running import CPU_TARGETS, host_has
+from execution.running import CPU_TARGETS, host_has, numpy_dtype
 
 import tessera
 import tessera.language as tl
@@ -211,6 +211,57 @@ def test_stores_to_what_a_load_depends_on(rng, case) -> None:
     sizes = (at[0], at[2], at[1], 40, n, k, case, 64, 64, 32)
     tessera.interpret(scaled_products)[(n // 64,)](want, *sizes)
     scaled_products[(n // 64,)](got, *sizes, cpu=TARGETS[0], num_threads=1)
+    np.testing.assert_array_equal(got, want)
+
+
+@tessera.jit(do_not_specialize=["M", "N", "K"])
+def narrow_products(
+    a_ptr, b_ptr, c_ptr, M, N, K, SUM: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    BK: tl.constexpr,
+):  # fmt: skip
+    """c = a @ b; c lies behind a and b, or within them."""
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n, k = tl.program_id(1) * BN + tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), SUM)
+    for start in range(0, K, BK):
+        left = k < K - start
+        a_at = a_ptr + m[:, None] * K + (start + k)[None, :]
+        b_at = b_ptr + (start + k)[:, None] * N + n[None, :]
+        a = tl.load(a_at, mask=(m < M)[:, None] & left[None, :], other=0)
+        b = tl.load(b_at, mask=left[:, None] & (n < N)[None, :], other=0)
+        acc = tl.dot(a, b, acc)
+    at = c_ptr + m[:, None] * N + n[None, :]
+    tl.store(at, acc.to(c_ptr.dtype.element_ty), mask=(m < M)[:, None] & (n < N)[None, :])
+
+
+NARROW = {"int8": "int8-dot", "bfloat16": "bf16-dot"}
+
+
+@pytest.mark.parametrize("dtype", sorted(NARROW))
+@pytest.mark.parametrize("block", [(64, 64, 32), (32, 64, 64), (32, 32, 128), (64, 16, 1024)])
+@pytest.mark.parametrize("places", ["apart", "in a", "in b"])
+def test_narrow_elements(rng, dtype, block, places) -> None:
+    """By instructions on words, where the host has them: blocks that a loop fills in part, and
+    stores to what is kept."""
+    if NARROW[dtype] not in tessera.host_info()["machine"]:
+        pytest.skip(f"the host has no {NARROW[dtype]}")
+    m, n, k = 160, 200, 330
+    largest = 128 if dtype == "int8" else 2
+    memory = rng.integers(-largest, largest, m * k + k * n + m * n).astype(numpy_dtype(dtype))
+    at = {"apart": m * k + k * n, "in a": 1000, "in b": m * k + 77}[places]
+    sum_type = tl.int32 if dtype == "int8" else tl.float32
+    rows, columns, steps = block
+    want, got = memory.copy(), memory.copy()
+    grid = (-(-m // rows), -(-n // columns))
+    for kernel, all_of, options in (
+        (tessera.interpret(narrow_products), want, {}),
+        (narrow_products, got, {"num_threads": 1}),
+    ):
+        compiled = kernel[grid](
+            all_of, all_of[m * k :], all_of[at:], m, n, k, SUM=sum_type, BM=rows, BN=columns,
+            BK=steps, **options,
+        )  # fmt: skip
+    assert is_kept(compiled)
     np.testing.assert_array_equal(got, want)
 
 

@@ -1,5 +1,6 @@
 // RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower-dot{machine=avx512},canonicalize,cse))' | FileCheck %s
 // RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower-dot{machine=avx512+bf16-amx},canonicalize,cse))' | FileCheck %s --check-prefix=WORDS
+// RUN: tessera-opt %s --split-input-file --pass-pipeline='builtin.module(tile.func(strips-lower-dot{machine=avx512+int8-dot},canonicalize,cse))' | FileCheck %s --check-prefix=BYTES
 
 // Programs of one row load the same a: a slot is filled if it has another key. What a program
 // stores drops the tiles of a that it may overlap. Buffers may change, so b is packed each time.
@@ -144,6 +145,65 @@ tile.func @words(%p: !tile.ptr<bf16>, %q: !tile.ptr<f32>, %n: i32) {
     %ptrs = tile.splat %q : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>>
     %sum = strips.read %acc : memref<64x64xf32> -> tensor<64x64xf32>
     tile.store %ptrs, %sum : tensor<64x64x!tile.ptr<f32>>
+    strips.yield
+  }
+  tile.return
+}
+
+// -----
+
+// Vectors of words take the same panels. Bytes of a are kept as unsigned ones, and what that adds
+// is taken off: the sums of the columns of b are computed for each program.
+// BYTES-LABEL: tile.func @bytes(
+// BYTES-SAME: call_state = array<i64
+// BYTES: %[[SIGNS:.+]] = arith.constant dense<-128> : vector<64xi8>
+// BYTES: scf.if {{.*}} {
+// BYTES:   scf.for
+// BYTES:     strips.group
+// BYTES:     arith.xori %{{.+}}, %[[SIGNS]] : vector<64xi8>
+// BYTES:     strips.group
+// BYTES:     vector.interleave
+// BYTES:     scf.if
+// BYTES:       %[[STEPS:.+]] = arith.muli %{{.+}}, %c16
+// BYTES:       scf.for %{{.+}} = %c0{{.*}} to %[[STEPS]] step %c1
+// BYTES:         llvm.x86.avx512.vpdpbusd.512
+// BYTES-NOT:     arith.xori
+// BYTES:       scf.for %{{.+}} = %c0{{.*}} to %[[STEPS]] step %c1
+// BYTES:         vector.bitcast %{{.+}} : vector<4xi8> to vector<1xi32>
+// BYTES:         llvm.x86.avx512.vpdpbusd.512
+// BYTES: } else {
+// BYTES:   scf.for
+// BYTES:     llvm.x86.avx512.vpdpbusd.512
+// WORDS-LABEL: tile.func @bytes(
+// WORDS-NOT: call_state
+// CHECK-LABEL: tile.func @bytes(
+// CHECK-NOT: call_state
+tile.func @bytes(%p: !tile.ptr<i8>, %q: !tile.ptr<i32>, %n: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %acc = strips.scratch 0 : memref<64x64xi32>
+  %a = strips.scratch 16384 : memref<64x64xi8>
+  %b = strips.scratch 20480 : memref<64x64xi8>
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    %place = tile.addptr %p, %i : !tile.ptr<i8>, i32
+    strips.group [64, 64] {
+      %ptrs = tile.splat %place : !tile.ptr<i8> -> tensor<64x64x!tile.ptr<i8>>
+      %x = tile.load %ptrs : tensor<64x64x!tile.ptr<i8>>
+      strips.write %x, %a : tensor<64x64xi8>, memref<64x64xi8>
+      strips.yield
+    }
+    strips.group [64, 64] {
+      %ptrs = tile.splat %place : !tile.ptr<i8> -> tensor<64x64x!tile.ptr<i8>>
+      %y = tile.load %ptrs : tensor<64x64x!tile.ptr<i8>>
+      strips.write %y, %b : tensor<64x64xi8>, memref<64x64xi8>
+      strips.yield
+    }
+    strips.dot %a, %b, %acc : memref<64x64xi8>, memref<64x64xi8>, memref<64x64xi32>
+  }
+  strips.group [64, 64] {
+    %ptrs = tile.splat %q : !tile.ptr<i32> -> tensor<64x64x!tile.ptr<i32>>
+    %sum = strips.read %acc : memref<64x64xi32> -> tensor<64x64xi32>
+    tile.store %ptrs, %sum : tensor<64x64x!tile.ptr<i32>>
     strips.yield
   }
   tile.return

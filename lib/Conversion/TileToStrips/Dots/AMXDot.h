@@ -7,6 +7,7 @@
 
 #include "KeptOperands.h"
 #include "PackedWeights.h"
+#include "ReadyWords.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
 #include "tessera/Machine/HostMachine.h"
 
@@ -24,12 +25,6 @@ int64_t getAMXDepth(const AMXInstruction &instruction, const HostMachine &machin
 
 /// How operands of such a dot are kept.
 PanelForm getAMXPanels(const AMXInstruction &instruction, const HostMachine &machine);
-
-/// Where words of b are that need no packing. None: they are packed for the dot.
-struct ReadyWords {
-  const PackedPanels *ahead = nullptr; ///< packed ahead, in the user's memory
-  const ColumnPanels *kept = nullptr;  ///< kept by the thread
-};
 
 /// Writes the loops of a dot in place of it, and marks its function as one that needs the registers
 /// configured. Packed operands go to the scratch arena from `scratchOffset` on; returns how many

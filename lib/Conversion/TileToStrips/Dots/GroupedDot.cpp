@@ -9,6 +9,8 @@
 //
 // Words of b that were packed ahead are read from the user's memory. Few rows read them once, so
 // 128 is added to b in registers then, and the sums are those of rows of a.
+//
+// Operands that a thread keeps have both forms already: 128 was added to a, and b is in words.
 
 #include "GroupedDot.h"
 
@@ -27,8 +29,8 @@ namespace {
 class GroupedDotEmitter : DotLoops {
 public:
   GroupedDotEmitter(strips::DotOp dot, const DotInstruction &instruction,
-                    const HostMachine &machine, const PackedPanels *panels)
-      : DotLoops(dot), instruction(instruction), panels(panels),
+                    const HostMachine &machine, ReadyWords ready)
+      : DotLoops(dot), instruction(instruction), panels(ready.ahead), kept(ready.kept),
         isShifted(instruction.isLhsUnsigned), group(instruction.steps),
         lanes(machine.vectorBits / 32) {
     auto aType = cast<MemRefType>(dot.getA().getType());
@@ -42,15 +44,16 @@ public:
     panelColumns = std::min(N, block.vectors * lanes);
     depth = chooseDepth(machine, words, panelColumns * 4);
     // Words that are read once need not stay in the cache.
-    if (panels && M <= block.rows)
+    if ((panels && M <= block.rows) || hasOpenEnd())
       depth = words;
     shiftsB = isShifted && panels && M <= block.rows && words % lanes == 0;
   }
 
   int64_t emit(int64_t offset) {
     int64_t begin = offset;
-    packedA = reserve({M, depth}, b.getI32Type(), offset);
-    if (!panels)
+    if (!kept)
+      packedA = reserve({M, depth}, b.getI32Type(), offset);
+    if (!panels && !kept)
       packedB = reserve({depth, panelColumns}, b.getI32Type(), offset);
     if (isShifted)
       corrections = reserve({1, shiftsB ? M : panelColumns}, b.getI32Type(), offset);
@@ -60,6 +63,9 @@ public:
   }
 
 private:
+  /// True if the last iterations of a loop fill a part of what is kept.
+  bool hasOpenEnd() const { return kept && kept->rows != kept->unit; }
+
   /// A block of all rows, if they are few, so that words of b are read from memory once.
   void chooseFewRows(const HostMachine &machine) {
     for (int64_t vectors : {4, 2, 1}) {
@@ -101,7 +107,8 @@ private:
 
   /// All of the result, for `steps` words of k from `word`.
   void emitDepth(Value word, int64_t steps) {
-    packA(word, steps);
+    if (!kept)
+      packA(word, steps);
     int64_t whole = N / lanes * lanes;
     forEachBlock(whole, block.vectors * lanes, [&](Value column, int64_t columns) {
       emitPanel(word, column, columns / lanes, lanes, steps);
@@ -144,11 +151,11 @@ private:
     memref::StoreOp::create(b, loc, correction, corrections, ValueRange{index(0), row});
   }
 
-  /// The words of a vector of columns, in memory that is packed here or was packed ahead.
+  /// The words of a vector of columns, in memory that is packed here or was packed before.
   class Column {
   public:
     Column(GroupedDotEmitter &emitter, Value word, Value column, int64_t first, int64_t width)
-        : emitter(emitter), first(first), width(width) {
+        : emitter(emitter), word(word), first(first), width(width) {
       if (emitter.panels)
         address =
             emitter.panels->getAddress(emitter.b, emitter.loc, word, emitter.add(column, first));
@@ -157,9 +164,11 @@ private:
       OpBuilder &b = emitter.b;
       Location loc = emitter.loc;
       auto type = VectorType::get(width, b.getI32Type());
-      if (!address)
-        return vector::LoadOp::create(b, loc, type, emitter.packedB,
-                                      ValueRange{at, emitter.index(first)});
+      if (!address) {
+        Value row = emitter.kept ? emitter.add(word, at) : at;
+        Value panel = emitter.kept ? emitter.keptPanel : emitter.packedB;
+        return vector::LoadOp::create(b, loc, type, panel, ValueRange{row, emitter.index(first)});
+      }
       Value distance = arith::IndexCastOp::create(b, loc, b.getI64Type(), at);
       distance = arith::MulIOp::create(b, loc, distance, emitter.panels->wordBytes);
       Value sum = arith::AddIOp::create(b, loc, address, distance);
@@ -179,14 +188,16 @@ private:
 
   private:
     GroupedDotEmitter &emitter;
+    Value word;
     int64_t first, width;
-    Value address; ///< null: in packedB
+    Value address; ///< null: in packedB or keptPanel
   };
 
   /// A loop over `steps` words, `stride` at a time, that carries values.
   scf::ForOp forEachWord(int64_t steps, int64_t stride, ValueRange initial,
                          function_ref<SmallVector<Value>(Value, ValueRange)> body) {
-    return scf::ForOp::create(b, loc, index(0), index(steps), index(stride), initial,
+    Value end = hasOpenEnd() ? kept->steps : index(steps);
+    return scf::ForOp::create(b, loc, index(0), end, index(stride), initial,
                               [&](OpBuilder &inner, Location, Value at, ValueRange carried) {
                                 OpBuilder::InsertionGuard guard(b);
                                 b.restoreInsertionPoint(inner.saveInsertionPoint());
@@ -197,7 +208,7 @@ private:
   /// Packs words of b, if that was not done ahead, and sums up the elements of its columns where a
   /// is shifted.
   void packB(Value word, Value column, int64_t columns, int64_t width, int64_t steps) {
-    if (panels && (!isShifted || shiftsB))
+    if ((panels || kept) && (!isShifted || shiftsB))
       return;
     for (int64_t first = 0; first < columns; first += width) {
       auto type = VectorType::get(width, b.getI32Type());
@@ -215,7 +226,7 @@ private:
         return packed;
       };
       auto loop = forEachWord(steps, 1, sums, [&](Value at, ValueRange carried) {
-        Value packed = panels ? source.load(at) : pack(at);
+        Value packed = panels || kept ? source.load(at) : pack(at);
         SmallVector<Value> next;
         if (isShifted)
           next.push_back(multiply(carried[0], splat(type, 0x01010101), packed));
@@ -230,6 +241,8 @@ private:
   }
 
   void emitPanel(Value word, Value column, int64_t vectors, int64_t width, int64_t steps) {
+    if (kept)
+      keptPanel = kept->getPanel(b, loc, column, vectors * width);
     packB(word, column, vectors * width, width, steps);
     forEachBlock(M, block.rows, [&](Value row, int64_t rows) {
       emitBlock(word, row, column, rows, vectors, width, steps);
@@ -262,8 +275,8 @@ private:
         ofB.push_back(shiftsB ? shift(vector.load(k)) : vector.load(k));
       auto type = VectorType::get(width, b.getI32Type());
       for (int64_t r = 0; r < rows; ++r) {
-        Value scalar = memref::LoadOp::create(b, loc, packedA, ValueRange{add(row, r), k});
-        Value repeated = vector::BroadcastOp::create(b, loc, type, scalar);
+        Value repeated =
+            vector::BroadcastOp::create(b, loc, type, loadWordOfA(word, add(row, r), k));
         for (int64_t v = 0; v < vectors; ++v)
           next[r * vectors + v] = shiftsB ? multiply(next[r * vectors + v], ofB[v], repeated)
                                           : multiply(next[r * vectors + v], repeated, ofB[v]);
@@ -273,6 +286,15 @@ private:
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t v = 0; v < vectors; ++v)
         vector::StoreOp::create(b, loc, loop.getResult(r * vectors + v), dot.getAcc(), at(r, v));
+  }
+
+  /// A word of a row of a, an i32.
+  Value loadWordOfA(Value word, Value row, Value k) {
+    if (!kept)
+      return memref::LoadOp::create(b, loc, packedA, ValueRange{row, k});
+    Value bits = loadBits(dot.getA(), row, times(add(word, k), group), group);
+    Value single = vector::BitCastOp::create(b, loc, VectorType::get(1, b.getI32Type()), bits);
+    return vector::ExtractOp::create(b, loc, single, 0);
   }
 
   /// The corrections of a row's sums, in columns from `first` of a panel on.
@@ -298,7 +320,8 @@ private:
   }
 
   const DotInstruction &instruction;
-  const PackedPanels *panels; ///< of b; null: it is packed here
+  const PackedPanels *panels; ///< of b; null: it was not packed ahead
+  const ColumnPanels *kept;   ///< of b; null: it is not kept
   bool isShifted;             ///< an operand is moved up to where bytes are unsigned
   bool shiftsB = false;       ///< that is b, in registers
   int64_t group, lanes;
@@ -308,6 +331,7 @@ private:
   Type accumulatorElement;
   BlockShape block;
   Value packedA, packedB, corrections;
+  Value keptPanel; ///< that is multiplied
 };
 
 } // namespace
@@ -329,10 +353,22 @@ const DotInstruction *findDotInstruction(strips::DotOp dot, const HostMachine &m
   return nullptr;
 }
 
+std::optional<PanelForm> getGroupedPanels(strips::DotOp dot, const DotInstruction &instruction,
+                                          const HostMachine &machine) {
+  int64_t lanes = machine.vectorBits / 32;
+  int64_t M = cast<MemRefType>(dot.getA().getType()).getDimSize(0);
+  int64_t N = cast<MemRefType>(dot.getB().getType()).getDimSize(1);
+  if (N % lanes != 0)
+    return std::nullopt;
+  int64_t columns = std::min(N, chooseBlock(machine, M, N / lanes).vectors * lanes);
+  int64_t most = std::numeric_limits<int32_t>::max();
+  int64_t depth = chooseDepth(machine, most, columns * 4) * instruction.steps;
+  return PanelForm{columns, instruction.steps, depth, /*minPrograms=*/8, instruction.isLhsUnsigned};
+}
+
 int64_t emitGroupedDot(strips::DotOp dot, const DotInstruction &instruction,
-                       const HostMachine &machine, const PackedPanels *panels,
-                       int64_t scratchOffset) {
-  return GroupedDotEmitter(dot, instruction, machine, panels).emit(scratchOffset);
+                       const HostMachine &machine, ReadyWords ready, int64_t scratchOffset) {
+  return GroupedDotEmitter(dot, instruction, machine, ready).emit(scratchOffset);
 }
 
 } // namespace tessera

@@ -5,7 +5,9 @@
 #ifndef TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_GROUPEDDOT_H
 #define TESSERA_LIB_CONVERSION_TILETOSTRIPS_DOTS_GROUPEDDOT_H
 
+#include "KeptOperands.h"
 #include "PackedWeights.h"
+#include "ReadyWords.h"
 #include "tessera/Dialect/Strips/IR/Strips.h"
 #include "tessera/Machine/HostMachine.h"
 
@@ -17,12 +19,15 @@ namespace tessera {
 const DotInstruction *findDotInstruction(strips::DotOp dot, const HostMachine &machine,
                                          bool deterministic);
 
+/// How operands of such a dot are kept; none if its columns do not fill vectors.
+std::optional<PanelForm> getGroupedPanels(strips::DotOp dot, const DotInstruction &instruction,
+                                          const HostMachine &machine);
+
 /// Writes the loops of a dot in place of it. Packed operands go to the scratch arena
-/// from `scratchOffset` on; returns how many bytes of it they take. `panels`: of a packed b; null:
-/// it is packed here.
+/// from `scratchOffset` on; returns how many bytes of it they take. `ready`: where words of b are
+/// that need no packing.
 int64_t emitGroupedDot(strips::DotOp dot, const DotInstruction &instruction,
-                       const HostMachine &machine, const PackedPanels *panels,
-                       int64_t scratchOffset);
+                       const HostMachine &machine, ReadyWords ready, int64_t scratchOffset);
 
 } // namespace tessera
 

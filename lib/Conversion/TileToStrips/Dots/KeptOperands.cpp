@@ -14,6 +14,8 @@
 #include "tessera/Machine/HostMachine.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace tessera {
@@ -131,6 +133,7 @@ private:
   Value getPart(const KeptOperand &operand, Value block, Value part, int64_t count);
   void emitFill(KeptOperand &operand, Value iteration, Value part);
   void packColumns(const KeptOperand &operand, Value block, Value part);
+  void shiftRows(Value rows);
   /// Rows of a panel that an iteration fills.
   int64_t getUnit() const { return K / std::max<int64_t>(1, form.steps); }
   bool fits(Type a, Type ofB, Type sum) const;
@@ -390,6 +393,9 @@ void Keeper::emitFill(KeptOperand &operand, Value iteration, Value part) {
     Value target = getPart(operand, block, part, 1);
     operand.buffer.replaceUsesWithIf(
         target, [&](OpOperand &use) { return operand.filler->isAncestor(use.getOwner()); });
+    b.setInsertionPointAfter(operand.filler);
+    if (form.shiftsA)
+      shiftRows(target);
     return;
   }
   b.setInsertionPointAfter(operand.filler);
@@ -441,6 +447,25 @@ void Keeper::packColumns(const KeptOperand &operand, Value block, Value part) {
   }
   if (whole != N)
     copyPanel(index(whole), N - whole);
+}
+
+/// Flips the sign bit of each byte, which adds 128 to it.
+void Keeper::shiftRows(Value rows) {
+  OpBuilder::InsertionGuard guard(b);
+  int64_t lanes = std::gcd(K, HostMachine::kLineBytes);
+  auto type = VectorType::get(lanes, b.getI8Type());
+  auto forEach = [&](int64_t end, int64_t step) {
+    auto each = scf::ForOp::create(b, loc, index(0), index(end), index(step));
+    b.setInsertionPointToStart(each.getBody());
+    return each.getInductionVar();
+  };
+  Value signs = arith::ConstantOp::create(
+      b, loc, DenseElementsAttr::get(type, b.getI8IntegerAttr(int8_t(-128))));
+  SmallVector<Value> at{forEach(M, 1)};
+  at.push_back(forEach(K, lanes));
+  Value bytes = vector::LoadOp::create(b, loc, type, rows, at);
+  Value shifted = arith::XOrIOp::create(b, loc, bytes, signs);
+  vector::StoreOp::create(b, loc, shifted, rows, at);
 }
 
 /// True in the last iteration of the loop. The distance is right as an unsigned number.

@@ -54,10 +54,11 @@ struct ColumnPanels {
 
 /// How operands are kept for the instruction of a dot.
 struct PanelForm {
-  int64_t columns;     ///< of a panel of b
-  int64_t steps;       ///< neighbours along k in a word of 32 bits; 0: panels have elements
-  int64_t depth;       ///< the most steps of k in a block
-  int64_t minPrograms; ///< of a call that keeps operands
+  int64_t columns;      ///< of a panel of b
+  int64_t steps;        ///< neighbours along k in a word of 32 bits; 0: panels have elements
+  int64_t depth;        ///< the most steps of k in a block
+  int64_t minPrograms;  ///< of a call that keeps operands
+  bool shiftsA = false; ///< bytes of a are kept with the other sign bit, as unsigned ones
 };
 
 /// The form for blocks of f32 or f64, whose panels of b have so many columns.

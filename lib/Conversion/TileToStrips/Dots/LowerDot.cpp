@@ -404,6 +404,10 @@ std::optional<PanelForm> getPanelForm(strips::DotOp dot, const HostMachine &mach
     bool isTransposed = !write || write.getValue().getDefiningOp<tile::TransOp>();
     return isTransposed ? std::nullopt : std::optional(getAMXPanels(*instruction, machine));
   }
+  if (findMatrixInstruction(dot, machine))
+    return std::nullopt;
+  if (const DotInstruction *instruction = findDotInstruction(dot, machine, deterministic))
+    return getGroupedPanels(dot, *instruction, machine);
   auto a = cast<MemRefType>(dot.getA().getType()), b = cast<MemRefType>(dot.getB().getType());
   int64_t bytes = b.getElementTypeBitWidth() / 8, lanes = machine.vectorBits / 8 / bytes;
   int64_t vectors = std::max<int64_t>(1, b.getDimSize(1) / lanes);
@@ -527,7 +531,7 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
                         << ", " << named("depth", instruction->steps)
                         << " steps of k at once, on packed operands" << operands;
         }
-        size = std::max(size, emitGroupedDot(dot, *instruction, *machine, panels, begin));
+        size = std::max(size, emitGroupedDot(dot, *instruction, *machine, {panels, kept}, begin));
         continue;
       }
       DotEmitter emitter(dot, *machine, !deterministic, kept);
