@@ -6,6 +6,7 @@
 #include "tessera/Analysis/Boxes/AccessReach.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Matchers.h"
@@ -242,6 +243,75 @@ static std::optional<SmallVector<LaunchExpr, 0>> findApartIf(const BoxAccess &a,
   return conditions;
 }
 
+/// The least distance of a coordinate between two iterations of a loop. 0: it is the same in all of
+/// them. Nothing if it is neither that nor a multiple of the loop's counter beside what is the
+/// same.
+static std::optional<int64_t> getLeastStep(const ScalarPolynomial &coordinate, scf::ForOp loop) {
+  int64_t scale = 0;
+  for (const ScalarTerm &term : coordinate.getTerms()) {
+    auto isOfLoop = [&](ScalarFactor factor) { return factor.value == loop.getInductionVar(); };
+    // The loop's step is positive.
+    bool isOfCounter =
+        llvm::count_if(term.factors, isOfLoop) == 1 &&
+        (term.factors.size() == 1 ||
+         (term.factors.size() == 2 && llvm::any_of(term.factors, [&](ScalarFactor factor) {
+            return !factor.isIteration && factor.value == loop.getStep();
+          })));
+    if (!isOfCounter && llvm::any_of(term.factors, [&](ScalarFactor factor) {
+          return loop->isAncestor(factor.value.getParentBlock()->getParentOp());
+        }))
+      return std::nullopt;
+    // The counter and the iteration's number are two factors, of which a sum may stay.
+    if (isOfCounter && scale != 0)
+      return std::nullopt;
+    if (isOfCounter)
+      scale = term.scale;
+  }
+  if (scale == std::numeric_limits<int64_t>::min())
+    return std::nullopt;
+  return std::abs(scale);
+}
+
+/// Values that must not be negative for the boxes of an access to be disjoint in any two iterations
+/// of a loop; nothing if they may overlap. One coordinate steps over the box, and a step of it goes
+/// beyond all that the box has along other dimensions.
+static std::optional<SmallVector<LaunchExpr, 0>> findApartInIterations(const BoxAccess &box,
+                                                                       scf::ForOp loop) {
+  SmallVector<LaunchExpr, 0> conditions;
+  LaunchExpr reach = getAffineConstantExpr(0, box.getElementType().getContext());
+  bool isApart = false, isEndless = false;
+  // The innermost is last, as in `findApartIf`.
+  for (const BoxDim &dim : llvm::reverse(box.getDims())) {
+    std::optional<int64_t> step = getLeastStep(dim.coordinate, loop);
+    if (!step || (*step != 0 && (isApart || *step < dim.tileExtent)))
+      return std::nullopt;
+    if (*step == 0 && dim.tileExtent == 1)
+      continue;
+    // Nothing is moved beyond the array.
+    auto stride = dyn_cast<AffineConstantExpr>(dim.stride);
+    auto extent = dyn_cast<AffineConstantExpr>(dim.extent);
+    LaunchExpr size = getAffineConstantExpr(dim.tileExtent, dim.stride.getContext());
+    if (extent && extent.getValue() < dim.tileExtent)
+      size = dim.extent;
+    else if (!extent && stride)
+      size = dim.extent;
+    // What lies further in goes on to any element.
+    if (isEndless)
+      return std::nullopt;
+    LaunchExpr room = dim.stride - reach - 1;
+    if (auto constant = dyn_cast<AffineConstantExpr>(room); !constant)
+      conditions.push_back(room);
+    else if (constant.getValue() < 0)
+      return std::nullopt;
+    isEndless = *step != 0;
+    isApart |= isEndless;
+    reach = reach + dim.stride * (size - 1);
+  }
+  if (!isApart)
+    return std::nullopt;
+  return conditions;
+}
+
 //===----------------------------------------------------------------------===//
 // Pairs
 //===----------------------------------------------------------------------===//
@@ -266,7 +336,20 @@ void MemoryOrder::compare(const OpAccess &moved, const OpAccess &other, Operatio
     answer.kind = MemoryOrderAnswer::Ordered;
     answer.pairs = {pair};
   };
-  if (moved.isAnywhere() || other.isAnywhere() || (moved.place == other.place && !byLanes))
+  if (moved.isAnywhere() || other.isAnywhere())
+    return order();
+  // An op in other iterations has other addresses by the same pointers.
+  if (auto loop = dyn_cast_if_present<scf::ForOp>(across); loop && moved.op == other.op && !byLanes)
+    if (const std::optional<BoxAccess> &box = getBox(moved.op); box && !box->isFoundByKernel())
+      if (std::optional<SmallVector<LaunchExpr, 0>> apart = findApartInIterations(*box, loop)) {
+        if (apart->empty())
+          return;
+        pair.apartIf = std::move(*apart);
+        answer.kind = MemoryOrderAnswer::IndependentIf;
+        answer.pairs.push_back(std::move(pair));
+        return;
+      }
+  if (moved.place == other.place && !byLanes)
     return order();
   // A buffer is no array.
   auto isBuffer = [](Value place) { return isa<MemRefType>(place.getType()); };

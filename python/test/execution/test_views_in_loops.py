@@ -161,3 +161,43 @@ def test_two_arrays_keep_their_plan(kernel):
     simulation = tessera.gpu.simulate(kernel)[(1,)]
     simulation(h, other, permutation(), STEPS, D, D=D, MASK=False, target="sm_90a").check()
     np.testing.assert_array_equal(other, np.roll(h, 1, axis=2))
+
+
+@tessera.jit
+def stacked(x_ptr, w_ptr, out_ptr, T, ld, D: tl.constexpr, STEP: tl.constexpr):
+    i = tl.arange(0, D)
+    w = tl.load(w_ptr + i[:, None] * D + i[None, :])
+    for t in range(0, T):
+        x = tl.load(x_ptr + (t * D + i[:, None]) * D + i[None, :])
+        out = out_ptr + (t * STEP + i[:, None]) * ld + i[None, :]
+        tl.store(out, tl.dot(x, w))
+
+
+@pytest.mark.parametrize("step", [D, D // 2])
+def test_a_store_by_tma_waits_for_the_one_before_if_they_overlap(step):
+    signature = "*fp16:16, *fp16:16, *fp32:16, i32, i32:16"
+    constants = {"D": D, "STEP": step}
+    kernel = tessera.compile(stacked, signature, constexprs=constants, target="sm_90a")
+    loop = kernel.asm["tilegpu"].partition("scf.for")[2]
+    assert "tilegpu.tma_store %" in loop
+    waits = loop.partition("tilegpu.tma_store %")[0].count(
+        "tma_store_wait {pending = 0 : i32, read}"
+    )
+    assert waits == (step == D)
+    # Rows that are shorter than a tile overlap.
+    for ld in (D, D - 16):
+        assert kernel._kernel.accepts((1, 1, 1), [1 << 20, 1 << 21, 1 << 22, STEPS, ld]) == (
+            ld == D or step != D
+        )
+    rng = np.random.default_rng(0)
+    x = rng.integers(-2, 3, (STEPS, D, D)).astype(np.float16)
+    w = rng.integers(-2, 3, (D, D)).astype(np.float16)
+    want = np.zeros(((STEPS + 1) * D, D), np.float32)
+    for t in range(STEPS):
+        want[t * step : t * step + D] = x[t].astype(np.float32) @ w.astype(np.float32)
+    for seed in range(2):
+        out = np.zeros_like(want)
+        tessera.gpu.simulate(stacked, seed=seed, copies="late")[(1,)](
+            x, w, out, STEPS, D, D=D, STEP=step, target="sm_90a"
+        ).check()
+        np.testing.assert_array_equal(out, want)

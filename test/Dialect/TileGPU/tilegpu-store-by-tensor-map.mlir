@@ -45,7 +45,9 @@ tile.func @once(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld:
 
 // -----
 
-// In a loop the copy goes on until the buffer is written again.
+// In a loop the copy goes on until the buffer is written again, which is when it has been read: each
+// iteration stores other rows, if these do not overlap.
+// CHECK: affine_map<()[s0, s1, s2] -> (s2 - 64)>
 #u = #tilegpu.unassigned
 #a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
 module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
@@ -57,6 +59,54 @@ tile.func @loop(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld:
   // CHECK: scf.for
   scf.for %pid = %start to %m step %count : i32 {
   %c64 = arith.constant 64 : i32
+  %first = arith.muli %pid, %c64 : i32
+  %range = tile.range 0 to 64 : tensor<64xi32, #u>
+  %from = tile.splat %first : i32 -> tensor<64xi32, #u>
+  %row = arith.addi %from, %range : tensor<64xi32, #u>
+  %rows = tile.expand_dims %row {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %columns = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32, #u> -> tensor<1x64xi32, #u>
+  %lds = tile.splat %ld : i32 -> tensor<64x1xi32, #u>
+  %down = arith.muli %rows, %lds : tensor<64x1xi32, #u>
+  %o0 = tile.broadcast %down : tensor<64x1xi32, #u> -> tensor<64x64xi32, #u>
+  %o1 = tile.broadcast %columns : tensor<1x64xi32, #u> -> tensor<64x64xi32, #u>
+  %o = arith.addi %o0, %o1 : tensor<64x64xi32, #u>
+  %cs = tile.splat %c : !tile.ptr<f16> -> tensor<64x64x!tile.ptr<f16>, #u>
+  %p = tile.addptr %cs, %o : tensor<64x64x!tile.ptr<f16>, #u>, tensor<64x64xi32, #u>
+  %ms = tile.splat %m : i32 -> tensor<64x1xi32, #u>
+  %in = arith.cmpi slt, %rows, %ms : tensor<64x1xi32, #u>
+  %mask = tile.broadcast %in : tensor<64x1xi1, #u> -> tensor<64x64xi1, #u>
+  %b = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16, #a>
+  %zero = arith.constant dense<0.0> : tensor<64x64xf32, #u>
+  %t = tilegpu.memdesc_trans %b {order = array<i32: 1, 0>} : !tilegpu.memdesc<64x64xf16, #a> -> !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>>
+  %d = tilegpu.warpgroup_dot %b, %t, %zero {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x64xf16, #a>, !tilegpu.memdesc<64x64xf16, #tilegpu.layout<64x64, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [0, 32]]>> -> tensor<64x64xf32, #u>
+  %x = tile.fp_to_fp %d : tensor<64x64xf32, #u> -> tensor<64x64xf16, #u>
+  // CHECK: tilegpu.tma_store_wait {pending = 0 : i32, read}
+  // CHECK-NEXT: tilegpu.local_store %{{.+}}, %[[B]]
+  // CHECK: tilegpu.tma_store %[[B]]
+  // CHECK-NEXT: tilegpu.tma_store_commit
+  // CHECK-NEXT: }
+  // CHECK-NEXT: tilegpu.tma_store_wait {pending = 0 : i32, read}
+  // CHECK-NEXT: tilegpu.local_dealloc %[[B]]
+  tile.store %p, %x, %mask : tensor<64x64x!tile.ptr<f16>, #u>
+  }
+  tile.return
+}
+}
+
+// -----
+
+// Iterations store the same rows, so each waits until those of the one before are stored.
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x64, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [32, 0]]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-LABEL: @loop_over_overlapping_rows
+tile.func @loop_over_overlapping_rows(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %ld: i32 {tile.divisibility = 16 : i64}) {
+  %start = tile.program_id 0
+  %count = tile.num_programs 0
+  // CHECK: %[[B:.+]] = tilegpu.local_alloc : () -> !tilegpu.memdesc<64x64xf16
+  // CHECK: scf.for
+  scf.for %pid = %start to %m step %count : i32 {
+  %c64 = arith.constant 32 : i32
   %first = arith.muli %pid, %c64 : i32
   %range = tile.range 0 to 64 : tensor<64xi32, #u>
   %from = tile.splat %first : i32 -> tensor<64xi32, #u>
@@ -137,7 +187,7 @@ tile.func @pieces(%c: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %m: i32, %l
   // CHECK: %[[W:.+]], %[[X:.+]] = tile.split
   // CHECK: %[[Y:.+]], %[[Z:.+]] = tile.split
   // CHECK-NEXT: %[[WW:.+]] = arith.mulf %[[W]], %[[W]] : tensor<64x64xf16
-  // CHECK-NEXT: tilegpu.tma_store_wait {pending = 0 : i32}{{$}}
+  // CHECK-NEXT: tilegpu.tma_store_wait {pending = 0 : i32, read}
   // CHECK-NEXT: tilegpu.local_store %[[WW]], %[[B]]
   // CHECK-NEXT: tilegpu.tma_store %[[B]], %{{.+}}[%[[ROW:.+]], %[[COLUMN:.+]]] :
   // CHECK-NEXT: tilegpu.tma_store_commit

@@ -19,7 +19,7 @@
 // kernel must not order memory. Other writes, and later reads, must be at other addresses
 // (Analysis/Order/MemoryOrder.h). These are arrays of other arguments, which the launch checks, or
 // adjacent boxes that TMA stores, too. In a loop, a block's stores wait for those of the previous
-// iteration.
+// iteration. Where all of these write other elements, they wait only until their buffers are read.
 //
 // If the kernel loads the array's address, that is unknown. While a loop stores tiles of such an
 // array, nothing else of the program may access memory. The stores are complete when the loop ends,
@@ -76,12 +76,15 @@ struct TMAStore {
   int64_t getBufferBytes() const { return getNumBuffers() * buffer.getNumBytes(); }
   /// The launch conditions under which it may run later.
   LaunchConditions conditions;
+  Block *block = nullptr; ///< that of the store, which is gone once it is rewritten
   /// The outermost loop around it; null outside of loops.
   Operation *loop = nullptr;
   /// For an array whose address the kernel loads: the innermost one.
   Operation *tiles = nullptr;
   /// True if another one, earlier in its block, waits for what the iteration before has stored.
   bool isWaitedFor = false;
+  /// True if no two iterations store the same elements.
+  bool isApart = false;
 };
 
 class StoreRewriter {
@@ -95,6 +98,7 @@ private:
   std::string plan(tile::StoreOp store);
   void dropThoseBesideThreads();
   FailureOr<Value> addMap(TMAStore &planned);
+  bool areApart(Block *block) const;
   void rewrite(TMAStore &planned, Value map);
   void drain();
 
@@ -147,8 +151,28 @@ static std::string whyNotDelayed(tile::StoreOp store, AccessAnalysis &analysis,
   return why;
 }
 
-/// The same for an array that the kernel finds, which may be any: up to the end of the innermost
-/// loop.
+/// True if the only loop around a store has no two iterations that store the same elements, and no
+/// other store of the block is of its array. `conditions` gets what that takes for granted.
+static bool isApartInIterations(tile::StoreOp store, AccessAnalysis &analysis,
+                                LaunchConditions &conditions) {
+  auto loop =
+      dyn_cast_or_null<scf::ForOp>(store->getParentOfType<LoopLikeOpInterface>().getOperation());
+  if (!loop || loop->getParentOfType<LoopLikeOpInterface>())
+    return false;
+  BlockArgument base = getPointerBases(store.getPtr()).getSingle();
+  for (auto other : store->getBlock()->getOps<tile::StoreOp>())
+    if (other != store && (!base || getPointerBases(other.getPtr()).getSingle() == base))
+      return false;
+  LaunchConditions more = conditions;
+  AccessPair pair;
+  if (!more.add(MemoryOrder(analysis).mayPass(store, store, loop), analysis, pair))
+    return false;
+  conditions = std::move(more);
+  return true;
+}
+
+/// Why TMA may not store an array that the kernel finds, which may be any, at any time until the
+/// end of the innermost loop.
 static std::string whyNotLaterInLoop(tile::StoreOp store, const BoxAccess &box) {
   auto loop = store->getParentOfType<LoopLikeOpInterface>();
   if (!loop)
@@ -296,6 +320,7 @@ int64_t tessera::tilegpu::getRoomForResults(tile::FuncOp kernel, const ReplacedO
 std::string StoreRewriter::plan(tile::StoreOp store) {
   TMAStore planned;
   planned.store = store;
+  planned.block = store->getBlock();
   for (Operation *op = store->getParentOp(); op != kernel; op = op->getParentOp())
     if (isa<LoopLikeOpInterface>(op))
       planned.loop = op;
@@ -324,6 +349,7 @@ std::string StoreRewriter::plan(tile::StoreOp store) {
   if (box->isFoundByKernel())
     planned.tiles = store->getParentOfType<LoopLikeOpInterface>();
   planned.box = std::move(*box);
+  planned.isApart = isApartInIterations(store, analysis, planned.conditions);
   planned.isWaitedFor = llvm::any_of(
       stores, [&](TMAStore &other) { return other.store->getBlock() == store->getBlock(); });
   stores.push_back(std::move(planned));
@@ -487,6 +513,12 @@ FailureOr<Value> StoreRewriter::addMap(TMAStore &planned) {
   return made.getResult();
 }
 
+/// True if no iteration stores what an earlier one has stored in that block.
+bool StoreRewriter::areApart(Block *block) const {
+  return llvm::all_of(stores,
+                      [&](const TMAStore &other) { return other.block != block || other.isApart; });
+}
+
 void StoreRewriter::rewrite(TMAStore &planned, Value map) {
   tile::StoreOp store = planned.store;
   Location loc = store.getLoc();
@@ -530,7 +562,7 @@ void StoreRewriter::rewrite(TMAStore &planned, Value map) {
     }
     Value piece = pieces.emit(builder, number);
     if (number == 0 && planned.loop && !planned.isWaitedFor)
-      wait(/*pending=*/0, /*untilRead=*/false);
+      wait(/*pending=*/0, /*untilRead=*/areApart(planned.block));
     if (number >= buffers.size())
       wait(/*pending=*/buffers.size() - 1, /*untilRead=*/true);
     Value buffer = buffers[number % buffers.size()];
