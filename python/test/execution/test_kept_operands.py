@@ -294,3 +294,33 @@ def test_launches_at_once_and_in_a_child(rng) -> None:
         work(1)
         os._exit(len(wrong))
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@tessera.jit(do_not_specialize=["begin", "end"])
+def far_bounds(a_ptr, b_ptr, c_ptr, begin, end, K, STEP: tl.constexpr, BM: tl.constexpr,
+               BN: tl.constexpr, BK: tl.constexpr):  # fmt: skip
+    """Counts iterations for itself: the bounds are further apart than 64 bits tell."""
+    m, n, k = tl.arange(0, BM), tl.program_id(0) * BN + tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    i = 0
+    for _ in range(begin, end, STEP):
+        a = tl.load(a_ptr + m[:, None] * K + (i * BK + k)[None, :])
+        b = tl.load(b_ptr + (i * BK + k)[:, None] * (16 * BN) + n[None, :])
+        acc = tl.dot(a, b, acc, input_precision="ieee")
+        i += 1
+    tl.store(c_ptr + m[:, None] * (16 * BN) + n[None, :], acc)
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_counts_of_iterations_that_wrap(rng, wide) -> None:
+    """The number of iterations is too small, so that few of them have a slot. None reads another's."""
+    rows, columns, k = 64, 16 * 64, 6 * 32
+    a, b = draw_small(rng, rows, k), draw_small(rng, k, columns)
+    c = np.zeros((rows, columns), np.float32)
+    unit = 1 << 61 if wide else 1 << 29
+    compiled: Any = far_bounds[(16,)](
+        a, b, c, -3 * unit, 3 * unit, k, STEP=unit, BM=64, BN=64, BK=32, cpu=TARGETS[0],
+        num_threads=1,
+    )  # fmt: skip
+    assert is_kept(compiled)
+    np.testing.assert_array_equal(c, a @ b)

@@ -49,6 +49,7 @@ struct KeptOperand {
 
   // In the code.
   Value perPanel, panels; ///< blocks of a panel, number of panels; i64
+  Value slots;            ///< of a panel: one for each iteration of its blocks; i64
   Value isOn;             ///< i1 of the loop
   Value base;             ///< the first block of the panel, or a negative number; i64
 };
@@ -189,7 +190,8 @@ void Keeper::reserve(KeptOperand &operand, int64_t &offset) {
     operand.state = take(followerWord(operand) + 1 + operand.blocks, b.getI64Type());
 }
 
-/// The number of iterations. A wrong one, of a loop over all numbers, would keep nothing.
+/// The number of iterations, from which the length of a panel follows. It may be wrong: a loop with
+/// an unsigned or a far bound has more. Those behind the panel's last block keep nothing.
 Value Keeper::buildTrips() {
   auto wide = [&](Value value) -> Value {
     if (value.getType().isInteger(64))
@@ -215,6 +217,7 @@ void Keeper::beginLoop(KeptOperand &operand) {
     return;
   operand.perPanel = over(plus(trips, word(count - 1)), word(count));
   operand.panels = over(word(operand.blocks), operand.perPanel);
+  operand.slots = times(operand.perPanel, count);
   operand.isOn = both(isLess(word(0), operand.panels), isUseful(operand));
 }
 
@@ -279,9 +282,10 @@ Value Keeper::findPanel(KeptOperand &operand, ValueRange key) {
   return choice.getResult(0);
 }
 
-/// True if an iteration has a slot in the loop's panel.
+/// True if an iteration has a slot in the loop's panel. All iterations of a block have, or none:
+/// a dot reads the whole block where its last iteration is.
 Value Keeper::isInPanel(const KeptOperand &operand, Value iteration) {
-  return both(isLess(word(-1), operand.base), isLess(iteration, trips));
+  return both(isLess(word(-1), operand.base), isLess(iteration, operand.slots));
 }
 
 /// The block of an iteration, an index.
