@@ -83,7 +83,7 @@ def without_gpu() -> None:
             if function in unfilled:
                 return torch.empty(*args, **kwargs)
             if function is torch.randint and "generator" not in kwargs:
-                return torch.zeros(args[2], **kwargs)
+                return torch.zeros(args[2], **{"dtype": torch.int64, **kwargs})
             if function is torch.Tensor.cuda:
                 return args[0]
             if function is torch.Tensor.to and str(args[1]).startswith("cuda"):

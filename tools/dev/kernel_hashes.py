@@ -11,7 +11,7 @@ There are four sets, of which `--sets` selects some:
   seed, 350 in all, for a CPU and two GPUs;
 - `lit`: the output of tessera-opt for each RUN line of the lit tests of GPUs, such as schedules;
 - `benchmarks`: each row and configuration that the GPU benchmarks measure, for sm_90a;
-- `public`: the kernels of python/benchmarks/public_kernels.py, for sm_90a.
+- `public`: the kernels of all sets of python/benchmarks/public_kernels.py, for sm_90a.
 
 The hashes are of the IR behind the scheduling passes, of PTX with the conditions of a launch, and of
 a CPU's object. A kernel whose source differs between the two commits is counted apart. Exits with 1
@@ -229,19 +229,32 @@ def benchmarks_set(
     yield from hash_launches(every(share, shares, launches()), source, renames)
 
 
+def public_cases() -> Iterator[tuple[str, str, Any]]:
+    """The sets of kernels after the kinds of public kernels, with names and cases. Names begin with
+    the set's, but for those of the first set, which is called `public` itself."""
+    public_kernels = importlib.import_module("public_kernels")
+    for chosen in public_kernels.FILES:
+        for case in public_kernels.select(public_kernels.Maker("cuda"), "", chosen):
+            yield chosen, case.name if chosen == "public" else f"{chosen}: {case.name}", case
+
+
 def public_set(share: int, shares: int, renames: dict[str, str]) -> Iterator[tuple[str, Hashes]]:
     """The kernels after the kinds of public kernels."""
     import tessera
 
     importlib.import_module("compare_gpu_builds").without_gpu()
     public_kernels = importlib.import_module("public_kernels")
-    own = public_kernels.load(tessera)
     folder = ROOT / "python/benchmarks"
-    files = [folder / f"public_{part}_kernels.py" for part in public_kernels.FILES["public"]]
-    source = hash_of("".join(file.read_text() for file in files), {})
-    cases = public_kernels.select(public_kernels.Maker("cuda"), "")
-    launches = ((case.name, case.make, lambda s, case=case: case.launch(own, s)) for case in cases)
-    yield from hash_launches(every(share, shares, launches), source, renames)
+    every_case = every(share, shares, public_cases())
+    for chosen, cases in itertools.groupby(every_case, lambda case: case[0]):
+        own = public_kernels.load(tessera, chosen)
+        files = [folder / f"{chosen}_{part}_kernels.py" for part in public_kernels.FILES[chosen]]
+        source = hash_of("".join(file.read_text() for file in files), {})
+        launches = (
+            (name, case.make, lambda s, case=case, own=own: case.launch(own, s))
+            for _, name, case in cases
+        )
+        yield from hash_launches(launches, source, renames)
 
 
 SETS = {"fuzz": fuzz_set, "lit": lit_set, "benchmarks": benchmarks_set, "public": public_set}

@@ -55,3 +55,16 @@ def test_lit_commands(tool: types.ModuleType) -> None:
 def test_shares_are_disjoint_and_complete(tool: types.ModuleType) -> None:
     shares = [list(tool.every(share, 3, range(10), 8)) for share in range(3)]
     assert sorted(sum(shares, [])) == list(range(8))
+
+
+def test_public_cases_are_of_all_sets(tool: types.ModuleType) -> None:
+    pytest.importorskip("torch")
+    found = list(tool.public_cases())
+    sets = {
+        file.name.split("_row_")[0] for file in (ROOT / "python/benchmarks").glob("*_row_cases.py")
+    }
+    assert {chosen for chosen, _, _ in found} == {"public", *sets} and len(sets) > 3
+    names = [name for _, name, _ in found]
+    assert len(set(names)) == len(names)
+    # A set that was hashed before all were read keeps its names.
+    assert all((": " in name) == (chosen != "public") for chosen, name, _ in found)
