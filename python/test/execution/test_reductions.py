@@ -210,6 +210,46 @@ def test_associative_scan_that_does_not_commute(run, rng):
     np.testing.assert_array_equal(out, want)
 
 
+SCAN = """
+@tessera.jit
+def linear_step(a, b, c, d):
+    return a * c, b * c + d
+
+@tessera.jit
+def kernel(a_ptr, b_ptr, product_ptr, sum_ptr):
+    i = tl.arange(0, {m})[:, None] * {n} + tl.arange(0, {n})[None, :]
+    a, b = tl.load(a_ptr + i).to(tl.int32), tl.load(b_ptr + i).to(tl.int32)
+    product, sum = tl.associative_scan((a, b), {axis}, linear_step, reverse={reverse})
+    tl.store(product_ptr + i, product)
+    tl.store(sum_ptr + i, sum)
+"""
+
+
+@pytest.mark.parametrize("warps", [1, 4, 8])
+@pytest.mark.parametrize("dtype", ["int8", "int32"])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("shape", [(1, 1024), (1, 192), (8, 128), (64, 4), (24, 16)])
+def test_scans_of_all_places_that_do_not_commute(run, rng, shape, reverse, dtype, warps):
+    # Neighbours lie in registers, lanes and warps, in these orders and others.
+    m, n = shape
+    a, b = (rng.integers(-5, 6, shape).astype(dtype) | 1 for _ in range(2))
+    for axis in (0, 1):
+        kernel = make_kernel(SCAN.format(m=m, n=n, axis=axis, reverse=reverse))
+        products, sums = np.full(shape, 99, np.int32), np.full(shape, 99, np.int32)
+        run(kernel, (1,), a, b, products, sums, num_warps=warps)
+        wide = [np.moveaxis(x.astype(np.int32), axis, 0) for x in (a, b)]
+        if reverse:
+            wide = [x[::-1] for x in wide]
+        want = [(wide[0][0], wide[1][0])]
+        for c, d in zip(wide[0][1:], wide[1][1:]):
+            product, total = want[-1]
+            want.append((product * c, total * c + d))
+        for got, number in ((products, 0), (sums, 1)):
+            lines = np.stack([step[number] for step in want])
+            lines = lines[::-1] if reverse else lines
+            np.testing.assert_array_equal(got, np.moveaxis(lines, 0, axis))
+
+
 @pytest.mark.parametrize("target", ["x86-64-v4", "x86-64-v3", "x86-64"])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_deterministic_sums_have_the_same_bits_everywhere(rng, target, threads):

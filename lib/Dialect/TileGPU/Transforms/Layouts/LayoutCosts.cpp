@@ -130,16 +130,76 @@ static SmallVector<std::optional<HwDim>> findAxisBits(const LinearLayout &layout
   return found;
 }
 
-/// Bit after bit of the axis, as Ops/ScanOp.cpp does it. Elements take the last element of the half
-/// before theirs: registers that follow each other take the same one, which lanes shuffle once.
-/// Runs of warps have totals, all of which each thread reads.
+static bool isAcrossWarps(std::optional<HwDim> dim) {
+  return dim == HwDim::Warp || dim == HwDim::Block;
+}
+
+/// As Ops/ScanOp.cpp does it: a thread folds runs of neighbours, lanes the totals of runs, and each
+/// element is combined with what is before its run. All threads read the totals of all warps.
 double LayoutCosts::ofScan(LayoutAttr label, unsigned axis) {
+  const LinearLayout &layout = label.getLayout();
+  SmallVector<std::optional<HwDim>> bits = findAxisBits(layout, axis);
+  auto *inLanes = llvm::find_if_not(bits, [](auto dim) { return dim == HwDim::Reg; });
+  auto *above = std::find_if_not(inLanes, bits.end(), [](auto dim) { return dim == HwDim::Lane; });
+  auto *first = std::find_if(above, bits.end(), isAcrossWarps);
+  if (llvm::is_contained(llvm::make_range(above, bits.end()), HwDim::Lane))
+    return ofScanByBits(label, axis);
+
+  double registers = label.getNumRegisters();
+  double runs = registers / double(uint64_t(1) << (inLanes - bits.begin()));
+  bool hasLanes = inLanes != above, hasRuns = inLanes != bits.begin();
+  // Folds of threads, then folds and choices of lanes.
+  double cost = registers + (registers - runs);
+  cost += (above - inLanes) * runs * (costs.exchange + 2);
+  if (inLanes == bits.end())
+    return warps * cost;
+  // Each element is combined with what is before its run. The first run of a line also chooses.
+  double lines = runs, ofWarps = runs / double(uint64_t(1) << (first - above));
+  for (std::optional<HwDim> dim : llvm::make_range(above, bits.end()))
+    if (dim == HwDim::Reg)
+      lines /= 2;
+  if (hasRuns)
+    cost += registers - runs + lines * (registers / runs - 1);
+  if (hasRuns && hasLanes)
+    cost += runs * costs.exchange;
+  if (above == bits.end())
+    return warps * cost;
+  // Totals of runs, and their folds within a warp.
+  cost += runs + 2 * (runs - ofWarps);
+  if (hasLanes)
+    cost += runs * costs.exchange + runs;
+  if (first == bits.end())
+    return warps * cost;
+  // An access reads 4 totals for each of 8 lines.
+  constexpr double kTotalsPerAccess = 4, kLinesPerAccess = 8;
+  unsigned linesOfLanes =
+      1u << (countColumns(layout, HwDim::Lane, ~uint64_t(0)) - (above - inLanes));
+  double perAccess = kTotalsPerAccess / std::max(1.0, linesOfLanes / kLinesPerAccess);
+  double totals = ofWarps, wait = 2 * costs.barrier, remote = 1;
+  unsigned open = 0;
+  for (std::optional<HwDim> dim : llvm::make_range(first, bits.end())) {
+    if (!isAcrossWarps(dim))
+      continue;
+    totals *= 2;
+    ++open;
+    if (dim == HwDim::Block) {
+      remote = costs.remote;
+      wait = 2 * costs.meetBlocks;
+    }
+  }
+  cost += (ofWarps + totals / perAccess) * costs.exchange * remote;
+  // Each warp chooses the total before its own.
+  cost += totals + ofWarps * ((1u << open) - 1) + lines;
+  return warps * cost + wait;
+}
+
+/// Bit after bit of the axis. Elements take the last element of the half before theirs: registers
+/// that follow each other take the same one, which lanes shuffle once. Runs of warps have totals,
+/// all of which each thread reads.
+double LayoutCosts::ofScanByBits(LayoutAttr label, unsigned axis) {
   const LinearLayout &layout = label.getLayout();
   double registers = label.getNumRegisters(), runs = registers, cost = registers;
   SmallVector<std::optional<HwDim>> bits = findAxisBits(layout, axis);
-  auto isAcrossWarps = [](std::optional<HwDim> dim) {
-    return dim == HwDim::Warp || dim == HwDim::Block;
-  };
   auto *first = llvm::find_if(bits, isAcrossWarps);
   bool hasLanes = false;
   for (std::optional<HwDim> dim : llvm::make_range(bits.begin(), first)) {

@@ -31,6 +31,7 @@ private:
   double ofAccess(mlir::Operation *op, LayoutAttr label);
   double ofReduction(LayoutAttr label, unsigned axis);
   double ofScan(LayoutAttr label, unsigned axis);
+  double ofScanByBits(LayoutAttr label, unsigned axis);
   double ofClusterSum(mlir::Operation *op, LayoutAttr label);
   double ofSort(LayoutAttr label, unsigned axis);
   double ofDot(mlir::Operation *op, LayoutAttr label);
