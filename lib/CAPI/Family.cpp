@@ -19,6 +19,7 @@ static_assert(int(VariantKind::Unlimited) == TSR_VARIANT_UNLIMITED &&
               int(VariantKind::SplitIn4) == TSR_VARIANT_SPLIT_4 &&
               int(VariantKind::SplitIn8) == TSR_VARIANT_SPLIT_8 &&
               int(VariantKind::PairOfTiles) == TSR_VARIANT_PAIR_OF_TILES &&
+              int(VariantKind::ShortLoops) == TSR_VARIANT_SHORT_LOOPS &&
               kNumVariantKinds == TSR_NUM_VARIANTS);
 
 static TsrVariant toVariant(std::optional<VariantKind> kind) {

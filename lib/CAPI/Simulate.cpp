@@ -88,6 +88,11 @@ TsrStatus tsr_module_choose_variant(TsrModule *module, int32_t multiprocessors,
         division = recipes.divisibleSum->choose(*end, *programs,
                                                 cuda::ClusterRoom::guess(multiprocessors));
     }
+    division.hasShortLoops = !recipes.shortLoops.empty() &&
+                             llvm::all_of(recipes.shortLoops, [&](const std::string &text) {
+                               auto bound = cuda::ProgramBound::parse(text, num_args);
+                               return bound && bound->holds(args, grid);
+                             });
     *variant = static_cast<TsrVariant>(getVariant(division));
   });
 }

@@ -15,6 +15,7 @@
 #include "tessera/Conversion/TileGPUToLLVM/Passes.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
 #include "tessera/Dialect/TileGPU/IR/DotInterfaces.h"
+#include "tessera/Dialect/TileGPU/IR/ShortLoops.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Machine/RegisterNeed.h"
 #include "tessera/Pipelines/Pipelines.h"
@@ -162,6 +163,8 @@ void CUDACompilation::lowerTileGPU(ModuleOp module, const ScheduleLimits &limits
     if (stages && stages.getInt() > limits.mostStages)
       loop->setAttr(kNumStagesAttr, IntegerAttr::get(stages.getType(), limits.mostStages));
   });
+  if (options.shortLoops)
+    module->setAttr(tilegpu::kShortLoopsAttr, UnitAttr::get(module.getContext()));
   GPUPipelineOptions pipeline;
   setOptions(pipeline, limits);
   lower(module, "tilegpu", [&](OpPassManager &passes) { buildTileGPUPipeline(passes, pipeline); });
@@ -360,6 +363,8 @@ std::string CUDACompilation::makePTX(std::unique_ptr<llvm::Module> code) {
   return ptx;
 }
 
+static constexpr int kLanes = GPUMachine::kWarpSize;
+
 /// True if going from so many programs to more of them hides enough latency to be worth spills.
 static bool isWorthSpills(int now, int more) { return 5 * more >= 6 * now; }
 
@@ -554,6 +559,9 @@ std::unique_ptr<CompiledKernel> CUDACompilation::finish(std::optional<PtxasResul
   if (metadata.spillBytes != 0)
     metadata.remarks.push_back(describeSpills(ptx));
   metadata.assembler = assembled->version;
+  // Fewer registers would let no more programs share an SM.
+  if (countWarps(metadata) * kLanes >= static_cast<int>(target.machine.maxThreadsOfSM))
+    metadata.shortLoops.clear();
   if (!options.dumpDir.empty())
     writeStageFile(getStagePath(options.dumpDir, metadata.name, "cubin"), assembled->cubin);
   return std::make_unique<CompiledKernel>(std::move(metadata), std::move(assembled->cubin),
@@ -571,8 +579,6 @@ std::unique_ptr<CompiledKernel> CUDACompilation::generateCode(std::unique_ptr<ll
 //===----------------------------------------------------------------------===//
 // Schedules that do not fit
 //===----------------------------------------------------------------------===//
-
-static constexpr int kLanes = GPUMachine::kWarpSize;
 
 /// True if ptxas need not be asked whether a schedule fits.
 static bool isHopeless(int64_t neededRegisters, int numWarps) {

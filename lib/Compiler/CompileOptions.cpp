@@ -102,6 +102,8 @@ CompileOptions CompileOptions::parse(StringRef text) {
       (divides ? options.divideTiles : options.divideSums) = false;
     } else if (key == "num_stages") {
       read(key, value, options.numStages);
+    } else if (key == "short_loops") {
+      read(key, value, options.shortLoops);
     } else if (key == "tensor_maps") {
       read(key, value, options.tensorMaps);
     } else if (key == "flush_results") {

@@ -59,6 +59,11 @@ CompiledKernel::CompiledKernel(KernelMetadata newMetadata, std::string newObject
     description.argumentTables = metadata.argumentTables;
     description.waitsForStream = metadata.waitsForStream;
     description.sum = metadata.divisibleSum;
+    for (const std::string &text : metadata.shortLoops)
+      if (auto bound = cuda::ProgramBound::parse(text, metadata.arguments.size()))
+        shortLoops.push_back(std::move(*bound));
+      else
+        throw InternalError("kernel metadata has no bound: " + text);
     onGPU = std::make_unique<cuda::LoadedKernel>(std::move(description), object);
     metadataJSON = metadata.toJSON(knownJSON);
     return;
@@ -223,7 +228,12 @@ cuda::Division CompiledKernel::chooseDivision(int device, ArrayRef<int32_t> grid
   if (!onGPU || args.size() != metadata.arguments.size())
     return {};
   try {
-    return onGPU->chooseDivision(device, grid.data(), args.data());
+    cuda::Division division = onGPU->chooseDivision(device, grid.data(), args.data());
+    division.hasShortLoops =
+        !shortLoops.empty() && llvm::all_of(shortLoops, [&](const cuda::ProgramBound &bound) {
+          return bound.holds(args.data(), grid.data());
+        });
+    return division;
   } catch (const cuda::DriverError &) {
     return {}; // The launch says what is wrong.
   }
@@ -373,7 +383,7 @@ void CompiledKernel::show(bool toPerf, bool toGDB) {
 }
 
 // On disk: magic, checksum of all that follows, length of the metadata, metadata, object.
-static constexpr StringLiteral kMagic = "TsrKern3";
+static constexpr StringLiteral kMagic = "TsrKern4";
 
 std::string CompiledKernel::serialize() const {
   char length[8];

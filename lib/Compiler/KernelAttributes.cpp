@@ -13,6 +13,7 @@
 #include "tessera/Dialect/Strips/IR/Strips.h"
 #include "tessera/Dialect/Tile/IR/LaunchLimits.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Dialect/TileGPU/IR/ShortLoops.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Support/UserError.h"
 #include "llvm/IR/Metadata.h"
@@ -316,6 +317,21 @@ static void readLaunch(tilegpu::LaunchAttr launch, KernelMetadata &metadata) {
                            sum.getWait(),        sum.getExchange(), launch.getPairCycles()};
 }
 
+/// When the kernel's loops are short. The variant for these has a unit instead.
+static void readShortLoops(ModuleOp module, KernelMetadata &metadata) {
+  auto conditions = module->getAttrOfType<ArrayAttr>(tilegpu::kShortLoopsAttr);
+  if (!conditions)
+    return;
+  for (Attribute attribute : conditions) {
+    auto text = dyn_cast<StringAttr>(attribute);
+    if (!text || !cuda::ProgramBound::parse(text.getValue(), metadata.arguments.size()))
+      throw UserError("E062", ("the module's attribute '" + tilegpu::kShortLoopsAttr +
+                               "' is not a list of program bounds")
+                                  .str());
+    metadata.shortLoops.push_back(text.str());
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // All attributes
 //===----------------------------------------------------------------------===//
@@ -359,12 +375,14 @@ void tessera::readKernelAttributes(ModuleOp module, KernelMetadata &metadata) {
   metadata.arraysApart.clear();
   metadata.argumentTables.clear();
   metadata.divisibleSum.reset();
+  metadata.shortLoops.clear();
   metadata.mostPrograms = 0;
   metadata.persistentPrograms = 0;
   if (auto launch = module->getAttrOfType<tilegpu::LaunchAttr>(tilegpu::kLaunchAttr))
     readLaunch(launch, metadata);
   else
     readLaunchLimits(module, metadata);
+  readShortLoops(module, metadata);
   auto kernel = module.lookupSymbol<FunctionOpInterface>(metadata.name);
   if (!kernel)
     return;
@@ -416,5 +434,6 @@ void tessera::readKernelMetadata(const llvm::Module &module, KernelMetadata &met
   metadata.argumentTables = std::move(read.argumentTables);
   metadata.waitsForStream = read.waitsForStream;
   metadata.divisibleSum = std::move(read.divisibleSum);
+  metadata.shortLoops = std::move(read.shortLoops);
   metadata.sites = std::move(read.sites);
 }

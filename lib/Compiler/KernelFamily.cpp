@@ -5,6 +5,7 @@
 using namespace llvm;
 using namespace tessera;
 
+/// True of a variant that a launch may choose, where the usual one would do.
 static bool isDivision(VariantKind kind) { return kind >= VariantKind::SplitIn2; }
 
 VariantKind tessera::getVariant(const cuda::Division &division) {
@@ -18,7 +19,7 @@ VariantKind tessera::getVariant(const cuda::Division &division) {
   case 8:
     return VariantKind::SplitIn8;
   default:
-    return VariantKind::Usual;
+    return division.hasShortLoops ? VariantKind::ShortLoops : VariantKind::Usual;
   }
 }
 

@@ -334,6 +334,7 @@ std::string KernelMetadata::toJSON() const {
       {"argument_tables", json::Array(argumentTables)},
       {"waits_for_stream", waitsForStream},
       {"divisible_sum", divisibleSum ? cuda::toJSON(*divisibleSum) : json::Value(nullptr)},
+      {"short_loops", json::Array(shortLoops)},
       {"waits_for_programs", waitsForPrograms},
       {"work", work},
       {"sites", toArray(siteCopies)},
@@ -373,6 +374,7 @@ KernelMetadata KernelMetadata::fromJSON(StringRef text) {
       map.map("argument_tables", metadata.argumentTables) &&
       map.map("waits_for_stream", metadata.waitsForStream) &&
       map.map("divisible_sum", metadata.divisibleSum) &&
+      map.map("short_loops", metadata.shortLoops) &&
       map.map("waits_for_programs", metadata.waitsForPrograms) && map.map("work", metadata.work) &&
       map.map("sites", metadata.sites) && map.map("certain_accesses", metadata.certainAccesses) &&
       map.map("stage_ms", metadata.stageTimes) && map.map("remarks", metadata.remarks);

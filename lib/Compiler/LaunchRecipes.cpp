@@ -17,5 +17,6 @@ LaunchRecipes tessera::readLaunchRecipes(mlir::ModuleOp module) {
   return {std::move(metadata.tensorMaps),    std::move(metadata.launchConditions),
           std::move(metadata.arraysApart),   metadata.mostPrograms,
           std::move(metadata.programBounds), metadata.persistentPrograms,
-          std::move(metadata.divisibleSum),  std::move(metadata.argumentTables)};
+          std::move(metadata.divisibleSum),  std::move(metadata.argumentTables),
+          std::move(metadata.shortLoops)};
 }

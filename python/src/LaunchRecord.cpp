@@ -360,6 +360,7 @@ void tessera::python::registerLaunchRecord(py::module_ &module) {
       .value("SPLIT_4", TSR_VARIANT_SPLIT_4)
       .value("SPLIT_8", TSR_VARIANT_SPLIT_8)
       .value("PAIR_OF_TILES", TSR_VARIANT_PAIR_OF_TILES)
+      .value("SHORT_LOOPS", TSR_VARIANT_SHORT_LOOPS)
       .def("next", &findNext, "The variant after this one, whose launch ended with a Status.");
   kernelFamilyType = addType(module, "KernelFamily", familySpec);
   launchRecordType = addType(module, "LaunchRecord", recordSpec);

@@ -151,6 +151,7 @@ class Variant(enum.Enum):
     SPLIT_4 = 3
     SPLIT_8 = 4
     PAIR_OF_TILES = 5
+    SHORT_LOOPS = 6
 
     def next(self, status: Status) -> Optional[Variant]: ...
 

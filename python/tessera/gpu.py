@@ -250,7 +250,8 @@ class Simulated:
                     variant = following
         except _C.CoreError as error:
             raise_core_error(error)
-        is_divided = variant not in (_C.Variant.USUAL, _C.Variant.UNLIMITED)
+        kinds = _C.Variant
+        is_divided = variant not in (kinds.USUAL, kinds.UNLIMITED, kinds.SHORT_LOOPS)
         division = (chosen.num_ctas, bool(chosen.split_k)) if is_divided else None
         return Simulation(
             tuple(

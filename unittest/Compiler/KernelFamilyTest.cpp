@@ -66,6 +66,26 @@ TEST(KernelFamilyTest, ChoosesTheVariantOfADivision) {
   }
 }
 
+TEST(KernelFamilyTest, ChoosesTheVariantForShortLoops) {
+  cuda::Division isShort;
+  isShort.hasShortLoops = true;
+  Member usual(10, isShort), shortLoops(0), unlimited(INT32_MAX);
+  KernelFamily family(/*mayDivide=*/true), never(/*mayDivide=*/false);
+  family.setMember(VariantKind::Usual, &usual);
+  never.setMember(VariantKind::Usual, &usual);
+  EXPECT_EQ(choose(family, 1), VariantKind::ShortLoops);
+  EXPECT_EQ(choose(family, 2), VariantKind::Usual);
+  EXPECT_EQ(choose(never, 1), VariantKind::Usual);
+  family.setMember(VariantKind::ShortLoops, &shortLoops);
+  EXPECT_EQ(choose(family, 1), VariantKind::Usual);
+  EXPECT_EQ(family.retry(VariantKind::ShortLoops, Refusal::OutsideLimits), VariantKind::Usual);
+  // A division is faster.
+  isShort.blocks = 2;
+  EXPECT_EQ(getVariant(isShort), VariantKind::SplitIn2);
+  EXPECT_EQ(family.giveUp(VariantKind::ShortLoops), VariantKind::Usual);
+  EXPECT_FALSE(family.hasChoice());
+}
+
 TEST(KernelFamilyTest, DoesNotDivideALaunchThatTheVariantRefuses) {
   Member usual(0, {2, false}), split(0), unlimited(INT32_MAX);
   KernelFamily family(/*mayDivide=*/true);

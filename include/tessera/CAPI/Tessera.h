@@ -278,14 +278,15 @@ typedef enum TsrVariant {
   TSR_VARIANT_SPLIT_4 = 3,
   TSR_VARIANT_SPLIT_8 = 4,
   TSR_VARIANT_PAIR_OF_TILES = 5, /* {"num_ctas": 2, "split_k": false} */
-  TSR_NUM_VARIANTS = 6,          /* none */
+  TSR_VARIANT_SHORT_LOOPS = 6,   /* {"short_loops": true} */
+  TSR_NUM_VARIANTS = 7,          /* none */
 } TsrVariant;
 
 /* The variant with which a launch of the module's kernel on a GPU would be fastest: a division if
- * the kernel sums up dots in a loop and its programs are too few for the SMs, else
- * TSR_VARIANT_USUAL. Takes a module of the stage "llvm", and a GPU with clusters that has so many
- * multiprocessors. Decides as tsr_family_choose does if the driver does not report how many
- * clusters fit. */
+ * the kernel sums up dots in a loop and its programs are too few for the SMs, that for short loops
+ * if loops that load have few iterations, else TSR_VARIANT_USUAL. Takes a module of the stage
+ * "llvm", and a GPU with clusters that has so many multiprocessors. Decides as tsr_family_choose
+ * does if the driver does not report how many clusters fit. */
 TSR_EXPORT TsrStatus tsr_module_choose_variant(TsrModule *module, int32_t multiprocessors,
                                                const int32_t grid[3], const uint64_t *args,
                                                size_t num_args, TsrVariant *variant) TSR_NOEXCEPT;

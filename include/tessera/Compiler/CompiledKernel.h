@@ -105,6 +105,9 @@ struct KernelMetadata {
   bool waitsForStream = false;
   /// A sum of dots that clusters could divide, of a kernel without clusters.
   std::optional<cuda::DivisibleSum> divisibleSum;
+  /// Integers of which none is negative if the kernel's loops are short; none: it has no variant
+  /// for these.
+  std::vector<std::string> shortLoops;
   /// True if a program may loop until another one has written something.
   bool waitsForPrograms = false;
   /// The text of the KernelSkeleton of a kernel for "cuda".
@@ -127,7 +130,8 @@ struct KernelMetadata {
   ///                       "dims": [{"extent", "stride", "box"}]}],
   ///      "launch_conditions", "program_bounds": [text], "persistent_programs",
   ///      "argument_tables": [argument], "waits_for_stream", "waits_for_programs", "work",
-  ///      "divisible_sum": {"upper", "lower", "step", "iteration_cycles", "busy_cycles",
+  ///      "short_loops": [text], "divisible_sum": {"upper", "lower", "step", "iteration_cycles",
+  ///      "busy_cycles",
   ///                        "meet_cycles", "wait_cycles", "exchange_cycles", "pair_cycles"} or
   ///                        null,
   ///      "sites": [{"message", "file", "line", "column", "access", "argument", "bytes", "wraps"}],
@@ -240,6 +244,7 @@ private:
   std::unique_ptr<cuda::LoadedKernel> onGPU;
   std::shared_ptr<const cuda::LaunchLimits> limits;
   tessera_limits limitTables; ///< those of `limits`
+  std::vector<cuda::ProgramBound> shortLoops;
   std::string missingFeature; ///< of this machine's CPU; empty if the kernel can run
 };
 

@@ -74,6 +74,8 @@ struct CompileOptions {
   /// The blocks of a cluster may divide the program's tiles, or its sums.
   bool divideTiles = true, divideSums = true;
   int numStages = 3; ///< of a pipelined loop that does not say
+  /// True for the variant of a kernel for launches whose loops are short.
+  bool shortLoops = false;
   /// True if launches may make tensor maps; otherwise a kernel receives its arguments only.
   bool tensorMaps = true;
   /// True if exponentials of f32 below 2^-126 may be 0.
@@ -134,6 +136,7 @@ struct LaunchRecipes {
   int persistentPrograms = 0; ///< of an SM, that do all of the grid; 0: each its own
   std::optional<cuda::DivisibleSum> divisibleSum;
   std::vector<int> argumentTables; ///< the first argument of each
+  std::vector<std::string> shortLoops;
 };
 LaunchRecipes readLaunchRecipes(mlir::ModuleOp module);
 

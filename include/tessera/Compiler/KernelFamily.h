@@ -10,6 +10,7 @@
 //     Unlimited    relies on none of that (the option tensor_maps=False)
 //     SplitIn2/4/8 has clusters of so many blocks, which divide a sum of dots (num_ctas, split_k)
 //     PairOfTiles  has clusters of two blocks, which divide the program's tiles
+//     ShortLoops   has few loads in flight, and so more programs an SM (short_loops)
 //
 // A persistent kernel is no variant: the launcher itself starts fewer programs. One of the launch
 // conditions is that 32 bits can count its programs.
@@ -18,12 +19,14 @@
 // when it is needed first, and adds it. So a launch has three steps:
 //
 //     choose       Few programs: the division that DivisibleSum prefers, if its variant accepts the
-//                  launch. Else Unlimited, if it is there and Usual does not accept. Else Usual.
+//                  launch. Short loops: their variant, in the same way. Else Unlimited, if it is
+//                  there and Usual does not accept. Else Usual.
 //     launch       A variant that is not there is compiled first. If that fails: `giveUp`.
 //     retry        A variant that refuses has run nothing; its code says which one is next:
 //
 //                      refused by        OutsideLimits     NoClusterRoom
 //                      a division        Usual             Usual, and never divide again
+//                      ShortLoops        Usual             -
 //                      Usual             Unlimited         -
 //                      Unlimited         -                 -
 //
@@ -50,8 +53,8 @@
 namespace tessera {
 
 /// The numbers are those of TsrVariant (CAPI/Tessera.h).
-enum class VariantKind { Usual, Unlimited, SplitIn2, SplitIn4, SplitIn8, PairOfTiles };
-inline constexpr size_t kNumVariantKinds = 6;
+enum class VariantKind { Usual, Unlimited, SplitIn2, SplitIn4, SplitIn8, PairOfTiles, ShortLoops };
+inline constexpr size_t kNumVariantKinds = 7;
 
 /// The interface of a kernel in a family.
 class FamilyMember {
@@ -59,8 +62,8 @@ public:
   /// True if a launch meets the kernel's launch conditions.
   virtual bool accepts(llvm::ArrayRef<int32_t> grid,
                        llvm::ArrayRef<uint64_t> args) const noexcept = 0;
-  /// The clusters with which a variant of the kernel would run a launch fastest; one block: no
-  /// variant.
+  /// The clusters, or the loops, with which a variant of the kernel would run a launch fastest; one
+  /// block and no short loops: no variant.
   virtual cuda::Division chooseDivision(int device, llvm::ArrayRef<int32_t> grid,
                                         llvm::ArrayRef<uint64_t> args) const noexcept = 0;
 
@@ -68,12 +71,13 @@ protected:
   ~FamilyMember() = default;
 };
 
-/// The variant that divides a launch so; Usual for one block.
+/// The variant that divides a launch so; without a division Usual, or ShortLoops.
 VariantKind getVariant(const cuda::Division &division);
 
 class KernelFamily {
 public:
-  /// `mayDivide`: launches may choose the number of blocks of a program, since the options do not.
+  /// `mayDivide`: launches may choose the number of blocks of a program, since the options do not,
+  /// and the variant for short loops.
   explicit KernelFamily(bool mayDivide) : mayDivide(mayDivide) {}
 
   /// Adds or replaces a variant; null removes it. It outlives the family, or is removed before.

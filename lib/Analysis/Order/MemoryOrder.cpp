@@ -295,7 +295,7 @@ static std::optional<SmallVector<LaunchExpr, 0>> findApartInIterations(const Box
       size = dim.extent;
     else if (!extent && stride)
       size = dim.extent;
-    // What lies further in goes on to any element.
+    // The dimension further in goes on to any element.
     if (isEndless)
       return std::nullopt;
     LaunchExpr room = dim.stride - reach - 1;

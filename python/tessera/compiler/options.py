@@ -43,6 +43,7 @@ _OF_CUDA = (
     "num_warps",
     "num_ctas",
     "num_stages",
+    "short_loops",
     "maxnreg",
     "enable_reflect_ftz",
     "extern_libs",
@@ -70,6 +71,10 @@ class CompileOptions:
     False, a launch of few programs may have clusters that split sums, or two blocks that partition
     tiles. That depends on the grid and the GPU, and so do the last bits of the sums. Without effect
     on a CPU and with `deterministic`."""
+    short_loops: bool = False
+    """Compile for loops of one or two iterations on a GPU: loops that load have fewer loads in flight, and
+    more programs share a multiprocessor. A launch chooses such a variant itself, unless `split_k` is False.
+    Any launch is right. Without effect on a CPU."""
     maxnreg: Optional[int] = None
     """How many registers a thread may have on a GPU, up to 255; None leaves it to the compiler."""
     launch_cooperative_grid: bool = False
@@ -174,6 +179,7 @@ class CompileOptions:
                 raise LaunchError("E053", f"{name} is {shown(getattr(self, name))}", "use a string")
         object.__setattr__(self, "extern_libs", _library_pairs(self.extern_libs))
         flags = ("debug", "deterministic", "enable_fp_fusion", "tensor_maps", "enable_reflect_ftz")
+        flags += ("short_loops",)
         for name in flags + _SANITIZERS + ("split_k",):
             if name == "split_k" and self.split_k is None:
                 continue
@@ -253,6 +259,8 @@ class CompileOptions:
             )
             if settings.strict_schedules:
                 core["strict_schedules"] = True
+            if self.short_loops:
+                core["short_loops"] = True
             if self.num_ctas > 1 and self.split_k is not None:
                 core["split_k"] = bool(self.split_k)
         else:
@@ -307,6 +315,7 @@ _VARIANTS: dict[str, dict[str, Any]] = {
     "SPLIT_4": {"num_ctas": 4, "split_k": True},
     "SPLIT_8": {"num_ctas": 8, "split_k": True},
     "PAIR_OF_TILES": {"num_ctas": 2, "split_k": False},
+    "SHORT_LOOPS": {"short_loops": True},
 }
 """What the options of a variant have in the place of the kernel's own, by `_C.Variant`."""
 

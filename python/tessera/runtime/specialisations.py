@@ -42,7 +42,8 @@ class KernelSpecialisation(NamedTuple):
 
     def family(self, may_divide: bool) -> _C.KernelFamily:
         """The kernel, and what other variants of it launches have needed so far."""
-        may_divide = may_divide and bool(self.kernel.metadata.get("divisible_sum"))
+        facts = self.kernel.metadata
+        may_divide = may_divide and bool(facts.get("divisible_sum") or facts.get("short_loops"))
         if may_divide not in self.families:
             self.families[may_divide] = _C.KernelFamily(self.variant, may_divide)
         return self.families[may_divide]

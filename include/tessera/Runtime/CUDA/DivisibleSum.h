@@ -52,6 +52,8 @@ struct ClusterRoom {
 struct Division {
   int blocks = 1;
   bool ofTiles = false;
+  /// True if the loops of a launch are short (TileGPU/IR/ShortLoops.h), which is not divided then.
+  bool hasShortLoops = false;
 };
 
 struct DivisibleSum {

@@ -8,6 +8,7 @@
 #include "TileGPUWarpSpecializeOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tessera/Dialect/Tile/IR/DeclaredAttrs.h"
+#include "tessera/Dialect/TileGPU/IR/ShortLoops.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -130,6 +131,14 @@ LogicalResult TileGPUDialect::verifyOperationAttribute(Operation *op, NamedAttri
       (!isa<ModuleOp>(op) || !isa<LaunchAttr>(attribute.getValue())))
     return op->emitOpError("has ")
            << kLaunchAttr << ", which belongs on a module, as #tilegpu.launch";
+  if (attribute.getName() == kShortLoopsAttr) {
+    auto bounds = dyn_cast<ArrayAttr>(attribute.getValue());
+    if (!isa<ModuleOp>(op) || (!isa<UnitAttr>(attribute.getValue()) &&
+                               (!bounds || !llvm::all_of(bounds, llvm::IsaPred<StringAttr>))))
+      return op->emitOpError("has ")
+             << kShortLoopsAttr << ", which belongs on a module, as a list of texts or a unit";
+    return success();
+  }
   return verifyAttribute(op, attribute);
 }
 

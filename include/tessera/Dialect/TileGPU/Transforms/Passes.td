@@ -118,6 +118,10 @@ def TileGPUOverlapLoadsPass : Pass<"tilegpu-overlap-loads", "::mlir::ModuleOp"> 
     If the number of iterations is known, groups are equal. If that leaves no rest, the loop gets
     `tile.loop_unroll_factor` instead, for tile-unroll-loops. So does one whose step is not known,
     whose addresses cannot be computed ahead, or whose threads have fewer than 4 elements.
+
+    If a launch can find that loops with groups of more than two have at most two iterations, the
+    module gets these conditions (`tilegpu.short_loops`). The variant of a kernel for such launches,
+    whose module has that attribute from the start, has groups of two.
   }];
 }
 

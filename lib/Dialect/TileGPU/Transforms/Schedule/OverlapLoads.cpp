@@ -11,7 +11,8 @@
 // So the loads of a few iterations are in flight together, too. Iterations stay apart: merged, they
 // would take the registers of all, and fewer programs would share an SM. If the number of
 // iterations is known and groups of them are full, no condition is needed: tile-unroll-loops
-// unrolls the loop.
+// unrolls the loop. If it is not known, a launch may find that loops are short, and prefer a
+// variant of the kernel with small groups (ShortLoops.h).
 
 #include "tessera/Dialect/TileGPU/Transforms/Passes.h"
 
@@ -20,8 +21,10 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tessera/Analysis/Access/ProgramBounds.h"
 #include "tessera/Analysis/Order/MemoryOrder.h"
 #include "tessera/Dialect/Tile/IR/Tile.h"
+#include "tessera/Dialect/TileGPU/IR/ShortLoops.h"
 #include "tessera/Dialect/TileGPU/IR/TileGPU.h"
 #include "tessera/Machine/ScheduleBudget.h"
 
@@ -173,9 +176,34 @@ static void groupIterations(scf::ForOp loop, int64_t step, int64_t count, const 
   loop.erase();
 }
 
+/// The iterations of a short loop. So many loads are in flight together in the variant for these.
+static constexpr int64_t kShortIterations = 2;
+
+/// A number that is not negative at launches in which a loop is short (ProgramBound.h); nothing if
+/// a launch does not know.
+static std::optional<std::string> writeShortness(scf::ForOp loop, int64_t step) {
+  std::optional<std::string> lower = writeProgramBound(loop.getLowerBound()),
+                             upper = writeProgramBound(loop.getUpperBound());
+  if (!lower || !upper || loop.getUnsignedCmp())
+    return std::nullopt;
+  return "(sub64 (add64 " + *lower + " " + std::to_string(kShortIterations * step) + ") " + *upper +
+         ")";
+}
+
+namespace {
+
+/// The lengths of the loops of a module, as far as its groups depend on them.
+struct ShortLoops {
+  bool isVariant = false; ///< groups are small, since loops are short
+  bool isUnknown = false; ///< a launch does not know the length of a loop
+  SmallVector<std::string, 2> conditions;
+};
+
+} // namespace
+
 /// Lets the loads of up to `count` iterations be in flight together. If an iteration `isShort`,
 /// its work has too few independent instructions: it is merged with the others.
-static void overlap(scf::ForOp loop, int64_t count, bool isShort) {
+static void overlap(scf::ForOp loop, int64_t count, bool isShort, ShortLoops &shortLoops) {
   // Equal groups, if the number of iterations is known.
   std::optional<int64_t> iterations = countIterations(loop);
   if (iterations && *iterations > 0)
@@ -188,6 +216,14 @@ static void overlap(scf::ForOp loop, int64_t count, bool isShort) {
   for (auto load : loop.getBody()->getOps<tile::LoadOp>())
     if (hasRest && step && !slice.add(load.getResult()).empty())
       step = std::nullopt;
+  if (hasRest && step && !iterations && count > kShortIterations) {
+    if (shortLoops.isVariant)
+      count = kShortIterations;
+    else if (std::optional<std::string> condition = writeShortness(loop, *step))
+      shortLoops.conditions.push_back(*condition);
+    else
+      shortLoops.isUnknown = true;
+  }
   if (hasRest && step)
     groupIterations(loop, *step, count, slice);
   else
@@ -215,8 +251,14 @@ struct TileGPUOverlapLoadsPass
         loops.push_back({loop, chooseCount(*work, threads),
                          work->elements < ScheduleSizes::kMinElementsAlone * threads});
     });
+    ShortLoops shortLoops;
+    shortLoops.isVariant = module->hasAttr(kShortLoopsAttr);
     for (auto [loop, count, isShort] : loops)
-      overlap(loop, count, isShort);
+      overlap(loop, count, isShort, shortLoops);
+    llvm::SetVector<StringRef> conditions(llvm::from_range, shortLoops.conditions);
+    if (!conditions.empty() && !shortLoops.isUnknown)
+      module->setAttr(kShortLoopsAttr,
+                      Builder(module.getContext()).getStrArrayAttr(conditions.getArrayRef()));
   }
 };
 
