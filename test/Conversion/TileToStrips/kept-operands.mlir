@@ -208,3 +208,65 @@ tile.func @bytes(%p: !tile.ptr<i8>, %q: !tile.ptr<i32>, %n: i32) {
   }
   tile.return
 }
+
+// -----
+
+// Panels of b are packed from where the tile lies. If its mask cuts it, it is copied to the buffer
+// first.
+// CHECK-LABEL: tile.func @columns(
+// CHECK: scf.for {{.*}} iter_args(
+// CHECK:   strips.group [64, 64]
+// CHECK:   arith.cmpi sge
+// CHECK:   arith.cmpi ugt, {{.*}}, %c63_i64
+// CHECK:   %[[WHOLE:.+]] = arith.andi
+// CHECK:   scf.if %[[WHOLE]] {
+// CHECK-NOT: strips.group
+// CHECK:     llvm.load %{{.+}} {alignment = 4 : i64} : !llvm.ptr -> vector<16xf32>
+// CHECK:     vector.store
+// CHECK:   } else {
+// CHECK:     strips.group [64, 64]
+// CHECK:     vector.load
+// CHECK:     vector.store
+tile.func @columns(%p: !tile.ptr<f32>, %q: !tile.ptr<f32>, %n: i32, %ld: i32) {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %acc = strips.scratch 0 : memref<64x64xf32>
+  %a = strips.scratch 16384 : memref<64x64xf32>
+  %b = strips.scratch 32768 : memref<64x64xf32>
+  scf.for %i = %c0 to %n step %c1 : i32 {
+    %place = tile.addptr %q, %i : !tile.ptr<f32>, i32
+    strips.group [64, 64] {
+      %ptrs = tile.splat %place : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>>
+      %x = tile.load %ptrs : tensor<64x64x!tile.ptr<f32>>
+      strips.write %x, %a : tensor<64x64xf32>, memref<64x64xf32>
+      strips.yield
+    }
+    strips.group [64, 64] {
+      %range = tile.range 0 to 64 : tensor<64xi32>
+      %rows = tile.expand_dims %range {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+      %columns = tile.expand_dims %range {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+      %stride = tile.splat %ld : i32 -> tensor<64x1xi32>
+      %far = arith.muli %rows, %stride : tensor<64x1xi32>
+      %0 = tile.broadcast %far : tensor<64x1xi32> -> tensor<64x64xi32>
+      %1 = tile.broadcast %columns : tensor<1x64xi32> -> tensor<64x64xi32>
+      %offsets = arith.addi %0, %1 : tensor<64x64xi32>
+      %splat = tile.splat %place : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>>
+      %ptrs = tile.addptr %splat, %offsets : tensor<64x64x!tile.ptr<f32>>, tensor<64x64xi32>
+      %bound = tile.splat %n : i32 -> tensor<1x64xi32>
+      %inside = arith.cmpi slt, %columns, %bound : tensor<1x64xi32>
+      %mask = tile.broadcast %inside : tensor<1x64xi1> -> tensor<64x64xi1>
+      %zero = arith.constant dense<0.0> : tensor<64x64xf32>
+      %x = tile.load %ptrs, %mask, %zero : tensor<64x64x!tile.ptr<f32>>
+      strips.write %x, %b : tensor<64x64xf32>, memref<64x64xf32>
+      strips.yield
+    }
+    strips.dot %a, %b, %acc : memref<64x64xf32>, memref<64x64xf32>, memref<64x64xf32>
+  }
+  strips.group [64, 64] {
+    %ptrs = tile.splat %p : !tile.ptr<f32> -> tensor<64x64x!tile.ptr<f32>>
+    %sum = strips.read %acc : memref<64x64xf32> -> tensor<64x64xf32>
+    tile.store %ptrs, %sum : tensor<64x64x!tile.ptr<f32>>
+    strips.yield
+  }
+  tile.return
+}

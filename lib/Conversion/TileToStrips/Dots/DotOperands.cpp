@@ -117,6 +117,38 @@ bool writesOnlyFor(strips::GroupOp group, size_t dots) {
   return onlyWrites && writes == dots;
 }
 
+Operation *findFiller(Value buffer, strips::DotOp dot) {
+  Operation *filler = nullptr;
+  for (Operation *user : buffer.getUsers()) {
+    if (user == dot)
+      continue;
+    Operation *within = dot->getBlock()->findAncestorOpInBlock(*user);
+    if (!within || (filler && filler != within))
+      return nullptr;
+    filler = within;
+  }
+  return filler;
+}
+
+void splitFillers(strips::DotOp dot) {
+  Operation *filler = findFiller(dot.getA(), dot);
+  auto group = dyn_cast_or_null<strips::GroupOp>(filler);
+  if (!group || filler != findFiller(dot.getB(), dot) || !writesOnlyFor(group, 2))
+    return;
+  auto keepWritesOf = [](strips::GroupOp group, Value buffer) {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(group.getBody().front()))) {
+      auto write = dyn_cast<strips::WriteOp>(op);
+      bool isNeedless = write ? write.getTarget() != buffer
+                              : op.use_empty() && !op.hasTrait<OpTrait::IsTerminator>();
+      if (isNeedless)
+        op.erase();
+    }
+  };
+  auto copy = cast<strips::GroupOp>(OpBuilder(group).clone(*group));
+  keepWritesOf(copy, dot.getA());
+  keepWritesOf(group, dot.getB());
+}
+
 void eraseUnread(Value buffer) {
   SmallVector<Operation *> users(buffer.getUsers());
   if (users.size() != 1 || !isa<strips::WriteOp>(users[0]))

@@ -26,6 +26,13 @@ bool isUnwrittenBetween(mlir::Operation *first, mlir::Operation *last, bool read
 /// True if a group only loads, reads and computes what it writes for `dots` dots.
 bool writesOnlyFor(strips::GroupOp group, size_t dots);
 
+/// The operation of a dot's block that writes a buffer, which nothing but the dot reads; null if
+/// there are several.
+mlir::Operation *findFiller(mlir::Value buffer, strips::DotOp dot);
+
+/// If a group writes both operands of a dot, gives each a group of its own.
+void splitFillers(strips::DotOp dot);
+
 /// Erases the group that writes a buffer which nothing reads any more.
 void eraseUnread(mlir::Value buffer);
 

@@ -5,7 +5,9 @@
 #include "DotLoops.h"
 #include "DotOperands.h"
 #include "KeptState.h"
+#include "MemoryTile.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
@@ -53,30 +55,6 @@ struct KeptOperand {
   Value isOn;             ///< i1 of the loop
   Value base;             ///< the first block of the panel, or a negative number; i64
 };
-
-//===----------------------------------------------------------------------===//
-// Operands that may be kept
-//===----------------------------------------------------------------------===//
-
-/// If a group writes both operands, gives each a group of its own.
-void splitFillers(strips::DotOp dot) {
-  Operation *filler = findFiller(dot.getA(), dot);
-  auto group = dyn_cast_or_null<strips::GroupOp>(filler);
-  if (!group || filler != findFiller(dot.getB(), dot) || !writesOnlyFor(group, 2))
-    return;
-  auto keepWritesOf = [](strips::GroupOp group, Value buffer) {
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(group.getBody().front()))) {
-      auto write = dyn_cast<strips::WriteOp>(op);
-      bool isNeedless = write ? write.getTarget() != buffer
-                              : op.use_empty() && !op.hasTrait<OpTrait::IsTerminator>();
-      if (isNeedless)
-        op.erase();
-    }
-  };
-  auto copy = cast<strips::GroupOp>(OpBuilder(group).clone(*group));
-  keepWritesOf(copy, dot.getA());
-  keepWritesOf(group, dot.getB());
-}
 
 //===----------------------------------------------------------------------===//
 // Code
@@ -133,12 +111,12 @@ private:
   Value getNextBlock(const KeptOperand &operand, Value block);
   Value getPart(const KeptOperand &operand, Value block, Value part, int64_t count);
   void emitFill(KeptOperand &operand, Value iteration, Value part);
-  void packColumns(const KeptOperand &operand, Value block, Value part);
+  void packColumns(const KeptOperand &operand, Value block, Value part,
+                   function_ref<Value(Value row, Value column, Type type)> load);
   void shiftRows(Value rows);
   /// Rows of a panel that an iteration fills.
   int64_t getUnit() const { return K / std::max<int64_t>(1, form.steps); }
   bool fits(Type a, Type ofB, Type sum) const;
-  Value isLastIteration();
 
   strips::DotOp dot;
   scf::ForOp loop;
@@ -255,6 +233,14 @@ LoopDot Keeper::addPlainLoop() {
   b.setInsertionPoint(loop);
   LoopDot result{{}, copy};
   copy->walk([&](strips::DotOp found) { result.dot = found; });
+  // Each version has buffers of its own, if only by name: so its uses are all that there are.
+  for (KeptOperand &operand : operands) {
+    auto scratch = operand.buffer.getDefiningOp<strips::ScratchOp>();
+    Value own = OpBuilder(scratch).clone(*scratch)->getResult(0);
+    operand.buffer.replaceUsesWithIf(
+        own, [&](OpOperand &use) { return loop->isAncestor(use.getOwner()); });
+    operand.buffer = own;
+  }
   return result;
 }
 
@@ -316,7 +302,7 @@ Value Keeper::getNextBlock(const KeptOperand &operand, Value block) {
     Value follower = memref::LoadOp::create(b, loc, operand.state, ValueRange{toIndex(at)});
     follower = either(isEqual(follower, word(0)), plus(operand.base, word(1)), follower);
     Value inPanel = plus(next, word(1));
-    Value leaves = both(isLastIteration(), isLess(word(-1), operand.base));
+    Value leaves = both(isLastIteration(b, loc, loop), isLess(word(-1), operand.base));
     next = either(leaves, plus(follower, word(-1)), inPanel);
     next = arith::MinSIOp::create(b, loc, next, word(operand.blocks));
   }
@@ -348,6 +334,10 @@ Value Keeper::getPart(const KeptOperand &operand, Value block, Value part, int64
 void Keeper::emitFill(KeptOperand &operand, Value iteration, Value part) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(operand.filler);
+  AccessAnalysis fresh;
+  std::optional<MemoryTile> tile;
+  if (operand.rowElements == 0)
+    tile = findMemoryTile(operand.buffer, dot, fresh);
   Value isNew;
   SmallVector<Value> key;
   Value isInside, slot;
@@ -402,12 +392,48 @@ void Keeper::emitFill(KeptOperand &operand, Value iteration, Value part) {
       shiftRows(target);
     return;
   }
+  auto fromBuffer = [&](Value row, Value column, Type type) -> Value {
+    return vector::LoadOp::create(b, loc, cast<VectorType>(type), operand.buffer,
+                                  ValueRange{row, column});
+  };
+  if (!tile) {
+    b.setInsertionPointAfter(operand.filler);
+    packColumns(operand, block, part, fromBuffer);
+    return;
+  }
+  // From where it lies, unless the mask leaves out some of it.
+  TilePlace place = tile->locate(b);
+  int64_t bytes = cast<MemRefType>(operand.buffer.getType()).getElementTypeBitWidth() / 8;
+  auto fromMemory = [&](Value row, Value column, Type type) -> Value {
+    auto toWord = [&](Value index) -> Value {
+      return arith::IndexCastOp::create(b, loc, b.getI64Type(), index);
+    };
+    Value address = plus(place.address, times(toWord(row), place.stride));
+    address = plus(address, times(toWord(column), bytes));
+    auto pointer = LLVM::LLVMPointerType::get(b.getContext());
+    Value from = LLVM::IntToPtrOp::create(b, loc, pointer, address);
+    return LLVM::LoadOp::create(b, loc, type, from, bytes);
+  };
+  if (!place.isWhole) {
+    b.setInsertionPoint(operand.filler);
+    packColumns(operand, block, part, fromMemory);
+    b.eraseOp(operand.filler);
+    return;
+  }
+  b.setInsertionPoint(operand.filler);
+  auto versions = scf::IfOp::create(b, loc, place.isWhole, /*withElseRegion=*/true);
+  b.setInsertionPointToStart(versions.thenBlock());
+  packColumns(operand, block, part, fromMemory);
+  operand.filler->moveBefore(versions.elseBlock()->getTerminator());
   b.setInsertionPointAfter(operand.filler);
-  packColumns(operand, block, part);
+  packColumns(operand, block, part, fromBuffer);
 }
 
-/// Copies the buffer of b to its place in the panels of a block, as elements or words.
-void Keeper::packColumns(const KeptOperand &operand, Value block, Value part) {
+/// Copies a tile of b to its place in the panels of a block, as elements or words. `load` loads
+/// neighbours of a row.
+void Keeper::packColumns(const KeptOperand &operand, Value block, Value part,
+                         function_ref<Value(Value row, Value column, Type type)> load) {
+  OpBuilder::InsertionGuard guard(b);
   Value first = arith::MulIOp::create(b, loc, block, index(operand.blockElements));
   int64_t unit = getUnit();
   Value firstRow = arith::MulIOp::create(b, loc, part, index(unit));
@@ -415,37 +441,35 @@ void Keeper::packColumns(const KeptOperand &operand, Value block, Value part) {
   Type kept = cast<MemRefType>(operand.memory.getType()).getElementType();
   Type element = cast<MemRefType>(operand.buffer.getType()).getElementType();
   int64_t lanes = HostMachine::kLineBytes / (kept.getIntOrFloatBitWidth() / 8);
-  auto load = [&](Value row, Value column, int64_t width) -> Value {
-    return vector::LoadOp::create(b, loc, VectorType::get(width, element), operand.buffer,
-                                  ValueRange{row, column});
-  };
   auto loadWords = [&](Value word, Value column, int64_t width) -> Value {
     SmallVector<Value> rows;
     auto bits = VectorType::get(width, b.getIntegerType(element.getIntOrFloatBitWidth()));
     Value row = arith::MulIOp::create(b, loc, word, index(form.steps));
-    for (int64_t step = 0; step < form.steps; ++step)
-      rows.push_back(
-          vector::BitCastOp::create(b, loc, bits, load(plus(row, index(step)), column, width)));
+    for (int64_t step = 0; step < form.steps; ++step) {
+      Value loaded = load(plus(row, index(step)), column, VectorType::get(width, element));
+      rows.push_back(vector::BitCastOp::create(b, loc, bits, loaded));
+    }
     auto words = VectorType::get(width, kept);
     return vector::BitCastOp::create(b, loc, words, interleaveRows(b, loc, std::move(rows)));
   };
+  // Rows of memory are read from end to end.
+  auto rows = scf::ForOp::create(b, loc, index(0), index(unit), index(1));
+  b.setInsertionPointToStart(rows.getBody());
+  Value row = rows.getInductionVar(), target = plus(firstRow, row);
   auto copyPanel = [&](Value column, int64_t width) {
-    OpBuilder::InsertionGuard guard(b);
     Value panel = panels.getPanel(b, loc, column, width);
-    auto rows = scf::ForOp::create(b, loc, index(0), index(unit), index(1));
-    b.setInsertionPointToStart(rows.getBody());
-    Value row = rows.getInductionVar(), target = plus(firstRow, row);
     for (int64_t at = 0; at < width; at += lanes) {
       Value from = plus(column, index(at));
       int64_t length = std::min(lanes, width - at);
-      Value loaded = form.steps == 0 ? load(row, from, length) : loadWords(row, from, length);
+      Value loaded = form.steps == 0 ? load(row, from, VectorType::get(length, element))
+                                     : loadWords(row, from, length);
       vector::StoreOp::create(b, loc, loaded, panel, ValueRange{target, index(at)});
     }
   };
   int64_t whole = N / form.columns * form.columns;
   if (whole != 0) {
     auto all = scf::ForOp::create(b, loc, index(0), index(whole), index(form.columns));
-    OpBuilder::InsertionGuard guard(b);
+    OpBuilder::InsertionGuard inner(b);
     b.setInsertionPointToStart(all.getBody());
     copyPanel(all.getInductionVar(), form.columns);
   }
@@ -470,12 +494,6 @@ void Keeper::shiftRows(Value rows) {
   Value bytes = vector::LoadOp::create(b, loc, type, rows, at);
   Value shifted = arith::XOrIOp::create(b, loc, bytes, signs);
   vector::StoreOp::create(b, loc, shifted, rows, at);
-}
-
-/// True in the last iteration of the loop. The distance is right as an unsigned number.
-Value Keeper::isLastIteration() {
-  Value left = arith::SubIOp::create(b, loc, loop.getUpperBound(), loop.getInductionVar());
-  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ule, left, loop.getStep());
 }
 
 /// True if the form is for operands and sums of these types.
@@ -565,8 +583,9 @@ std::optional<KeptDot> Keeper::keep(int64_t offset) {
   scf::IfOp whenFull;
   if (count > 1) {
     Value isFull = isEqual(toIndex(word(count - 1)), part);
-    whenFull = scf::IfOp::create(b, loc, arith::OrIOp::create(b, loc, isFull, isLastIteration()),
-                                 /*withElseRegion=*/false);
+    whenFull = scf::IfOp::create(
+        b, loc, arith::OrIOp::create(b, loc, isFull, isLastIteration(b, loc, loop)),
+        /*withElseRegion=*/false);
     b.setInsertionPointToStart(whenFull.thenBlock());
     steps = arith::MulIOp::create(b, loc, plus(part, index(1)), index(getUnit()));
   }

@@ -20,19 +20,6 @@ constexpr size_t kMaxKeyValues = 8, kMaxComparedStores = 4;
 // Tiles that may be kept
 //===----------------------------------------------------------------------===//
 
-Operation *findFiller(Value buffer, strips::DotOp dot) {
-  Operation *filler = nullptr;
-  for (Operation *user : buffer.getUsers()) {
-    if (user == dot)
-      continue;
-    Operation *within = dot->getBlock()->findAncestorOpInBlock(*user);
-    if (!within || (filler && filler != within))
-      return nullptr;
-    filler = within;
-  }
-  return filler;
-}
-
 /// True if a value is the same for all programs of a launch.
 static bool isSameForAll(Value value, unsigned depth = 0) {
   constexpr unsigned kMaxDepth = 16;

@@ -29,10 +29,6 @@ namespace tessera {
 // Tiles that may be kept
 //===----------------------------------------------------------------------===//
 
-/// The operation of a dot's block that writes a buffer, which nothing but the dot reads; null if
-/// there are several.
-mlir::Operation *findFiller(mlir::Value buffer, strips::DotOp dot);
-
 /// The values from outside of an operation that tell which tile it writes to `buffer`; none if it
 /// does anything else, or takes other than scalars.
 std::optional<llvm::SmallVector<mlir::Value>> findKey(mlir::Operation *filler, mlir::Value buffer);

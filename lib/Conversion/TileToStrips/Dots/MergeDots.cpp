@@ -52,6 +52,12 @@ std::optional<LoopDot> findLoopDot(strips::DotOp dot) {
   return LoopDot{dot, loop};
 }
 
+Value isLastIteration(OpBuilder &b, Location loc, scf::ForOp loop) {
+  // The distance is right as an unsigned number.
+  Value left = arith::SubIOp::create(b, loc, loop.getUpperBound(), loop.getInductionVar());
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ule, left, loop.getStep());
+}
+
 namespace {
 
 class Merger {

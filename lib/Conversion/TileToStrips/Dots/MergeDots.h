@@ -20,6 +20,9 @@ struct LoopDot {
 /// The loop of a dot that can be merged; none if there is no such loop.
 std::optional<LoopDot> findLoopDot(strips::DotOp dot);
 
+/// True in the last iteration of a loop. For code in its body.
+mlir::Value isLastIteration(mlir::OpBuilder &b, mlir::Location loc, mlir::scf::ForOp loop);
+
 /// The dots in place of one, and their scratch memory.
 struct MergedDots {
   strips::DotOp merged; ///< of all iterations that it waits for
