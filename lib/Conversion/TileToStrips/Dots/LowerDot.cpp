@@ -18,6 +18,7 @@
 #include "MatrixDot.h"
 #include "MergeDots.h"
 #include "PackedWeights.h"
+#include "PlacedDot.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -465,14 +466,28 @@ struct StripsLowerDot : impl::StripsLowerDotBase<StripsLowerDot> {
       std::optional<PanelForm> form = getPanelForm(dot, *machine, deterministic);
       std::optional<KeptDot> kept =
           form ? keepOperands(*found, *machine, *form, begin) : std::nullopt;
+      if (kept)
+        begin += kept->scratchBytes;
+      LoopDot plain = kept ? kept->plain : *found;
+      if (std::optional<PlacedDot> placed =
+              placeOperands(plain, *machine, /*fuses=*/!deterministic, begin)) {
+        begin += placed->scratchBytes;
+        plain = placed->plain;
+        if (remarks) {
+          RemarkInFlight remark = remarkOn(plain.dot);
+          addBlock(remark, *machine, placed->block);
+          remark << "; " << named("depth", placed->depth)
+                 << " steps of k at a time; operands that are not kept are read in place, unless "
+                    "their rows meet in the cache";
+        }
+      }
       if (!kept) {
-        dot = merge(*found);
+        dot = merge(plain);
         continue;
       }
-      begin += kept->scratchBytes;
       keptPanels[kept->dot] = kept->panels;
       dot = kept->dot;
-      singles.insert(merge(kept->plain));
+      singles.insert(merge(plain));
     }
     for (Operation *single : singles)
       dots.push_back(cast<strips::DotOp>(single));
