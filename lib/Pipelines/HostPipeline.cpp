@@ -97,6 +97,9 @@ void tessera::buildStripsPipeline(OpPassManager &manager, const HostPipelineOpti
   // Dots have their operands in memory now, and their own blocking.
   kernels.addPass(createStripsLowerDot({options.machine, options.remarks, options.deterministic}));
 
+  // Most tiles are within all bounds. Runs once dots have found what writes their operands.
+  kernels.addPass(createStripsVersionMasks());
+
   // The groups become loops over vectors: no tile remains.
   StripsLowerOptions strips;
   strips.machineName = options.machine;

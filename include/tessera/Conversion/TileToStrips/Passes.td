@@ -264,6 +264,63 @@ def StripsVersionPromises : Pass<"strips-version-promises", "::tessera::tile::Fu
   let dependentDialects = ["::tessera::strips::StripsDialect", "::mlir::scf::SCFDialect"];
 }
 
+def StripsVersionMasks : Pass<"strips-version-masks", "::tessera::tile::FuncOp"> {
+  let summary = "Version groups by whether masks are true everywhere";
+  let description = [{
+    A group in a loop that selects by a mask of 256 elements or more gets two versions, if the mask
+    is a conjunction of signed comparisons of indices. Indices are sums of scalars, ranges and
+    constants, and constant multiples of these. The first version is for masks that are true
+    everywhere, and selects nothing. The check compares the least and the largest indices in 64
+    bits. It fails if an index may wrap around in its own type.
+
+    ```mlir
+    tile.func @k(%row: i32, %n: i32, %step: i32) {
+      %c0 = arith.constant 0 : i32
+      %s = strips.scratch 0 : memref<64x64xf32>
+      scf.for %column = %c0 to %n step %step : i32 {
+        strips.group [64, 64] {
+          %x = strips.read %s : memref<64x64xf32> -> tensor<64x64xf32>
+          %range = tile.range 0 to 64 : tensor<64xi32>
+          %rs = tile.splat %row : i32 -> tensor<64xi32>
+          %r = arith.addi %rs, %range : tensor<64xi32>
+          %r2 = tile.expand_dims %r {axis = 1 : i32} : tensor<64xi32> -> tensor<64x1xi32>
+          %rows = tile.broadcast %r2 : tensor<64x1xi32> -> tensor<64x64xi32>
+          %cs = tile.splat %column : i32 -> tensor<64xi32>
+          %c = arith.addi %cs, %range : tensor<64xi32>
+          %c2 = tile.expand_dims %c {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>
+          %columns = tile.broadcast %c2 : tensor<1x64xi32> -> tensor<64x64xi32>
+          %mask = arith.cmpi sge, %rows, %columns : tensor<64x64xi32>
+          %none = arith.constant dense<0.0> : tensor<64x64xf32>
+          %y = arith.select %mask, %x, %none : tensor<64x64xi1>, tensor<64x64xf32>
+          strips.write %y, %s : tensor<64x64xf32>, memref<64x64xf32>
+          strips.yield
+        }
+      }
+      tile.return
+    }
+    ```
+    becomes
+    ```mlir
+    %first = arith.extsi %row : i32 to i64
+    ...
+    %below = arith.cmpi sge, ...
+    scf.if ... {
+      strips.group [64, 64] {
+        %x = strips.read ...
+        strips.write %x, ...
+        strips.yield
+      }
+    } else {
+      strips.group [64, 64] {
+        ...
+        arith.select ...
+    }
+    ```
+  }];
+  let dependentDialects = ["::tessera::strips::StripsDialect", "::mlir::arith::ArithDialect",
+    "::mlir::scf::SCFDialect"];
+}
+
 def StripsCheckAliases : Pass<"strips-check-aliases", "::tessera::tile::FuncOp"> {
   let summary = "Insert runtime alias checks between the stores and the loads of a group";
   let description = [{
