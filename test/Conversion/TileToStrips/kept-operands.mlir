@@ -5,9 +5,10 @@
 // Programs of one row load the same a: a slot is filled if it has another key. What a program
 // stores drops the tiles of a that it may overlap. Buffers may change, so b is packed each time.
 // The loop over k fetches the next block of a, whose panel followed this one before, and the next
-// panel of b. The loop that keeps nothing fetches nothing.
+// panel of b. The loop that keeps nothing fetches nothing. Only panels that were used are searched,
+// and the slots of a new one are emptied.
 // CHECK-LABEL: tile.func @row(
-// CHECK-SAME: call_state = array<i64: [[OFFSET:[0-9]+]], {{[0-9]+}}>
+// CHECK-SAME: call_state = array<i64: [[OFFSET:[0-9]+]], 8>
 // CHECK: %[[STATE:.+]] = strips.scratch [[OFFSET]] : memref<{{.*}}xi64>
 // CHECK: arith.minsi {{.*}}, %c64_i64
 // CHECK: %[[MOST:.+]] = arith.maxsi {{.*}}, %c16_i64
@@ -16,7 +17,14 @@
 // CHECK: memref.load %[[STATE]][%c0]
 // CHECK: scf.for {{.*}} iter_args(%[[I:.+]] = %c0_i64, %[[BASE:.+]] = %c-1_i64)
 // CHECK:   scf.if {{.*}} -> (i64)
-// CHECK:     scf.for
+// CHECK:     %[[TOP:.+]] = memref.load %[[STATE]][%c7]
+// CHECK:     arith.divsi
+// CHECK:     %[[USED:.+]] = arith.minsi
+// CHECK:     scf.for %{{.+}} = %c0_i64 to %[[USED]]
+// CHECK:     %[[OLD:.+]] = memref.load %[[STATE]][%c7]
+// CHECK:     scf.for %{{.+}} = %[[OLD]] to
+// CHECK-COUNT-3: memref.store %c0_i64, %[[STATE]]
+// CHECK:     memref.store %{{.+}}, %[[STATE]][%c7]
 // CHECK:   %[[NEW:.+]] = scf.if {{.*}} -> (i1)
 // CHECK:   scf.if %[[NEW]]
 // CHECK:     memref.store {{.*}}, %[[STATE]]

@@ -111,6 +111,7 @@ private:
   Value getNextBlock(const KeptOperand &operand, Value block);
   Value getPart(const KeptOperand &operand, Value block, Value part, int64_t count);
   void emitFill(KeptOperand &operand, Value iteration, Value part);
+  void emptyNewSlots(const KeptOperand &operand, Value base);
   void packColumns(const KeptOperand &operand, Value block, Value part,
                    function_ref<Value(Value row, Value column, Type type)> load);
   void shiftRows(Value rows);
@@ -247,7 +248,11 @@ LoopDot Keeper::addPlainLoop() {
 /// The first block of the panel that begins with this key, or of the one to be filled next.
 Value Keeper::findPanel(KeptOperand &operand, ValueRange key) {
   OpBuilder::InsertionGuard guard(b);
-  auto search = scf::ForOp::create(b, loc, word(0), operand.panels, word(1), word(-1));
+  // Behind the highest panel of the call all slots are empty.
+  Value top = load(operand, kTop), perPanel = times(operand.perPanel, count);
+  Value used = over(plus(top, plus(perPanel, word(-1))), perPanel);
+  used = arith::MinSIOp::create(b, loc, used, operand.panels);
+  auto search = scf::ForOp::create(b, loc, word(0), used, word(1), word(-1));
   b.setInsertionPointToStart(search.getBody());
   Value base = times(search.getInductionVar(), operand.perPanel);
   Value matches = stateOf(operand).isFilled(times(base, count), key);
@@ -265,7 +270,24 @@ Value Keeper::findPanel(KeptOperand &operand, ValueRange key) {
   b.setInsertionPointToStart(choice.elseBlock());
   store(operand, kMisses, word(0));
   scf::YieldOp::create(b, loc, found);
+  b.setInsertionPointAfter(choice);
+  emptyNewSlots(operand, choice.getResult(0));
   return choice.getResult(0);
+}
+
+/// Empties slots of a panel that no panel of the call has had, and forgets what followed them.
+void Keeper::emptyNewSlots(const KeptOperand &operand, Value base) {
+  OpBuilder::InsertionGuard guard(b);
+  Value top = load(operand, kTop), end = times(plus(base, operand.perPanel), count);
+  auto slots = scf::ForOp::create(b, loc, top, end, word(1));
+  store(operand, kTop, arith::MaxSIOp::create(b, loc, top, end));
+  b.setInsertionPointToStart(slots.getBody());
+  Value slot = slots.getInductionVar();
+  stateOf(operand).empty(slot);
+  for (int64_t next : {0, 1}) {
+    Value at = plus(over(slot, word(count)), word(followerWord(operand) + next));
+    memref::StoreOp::create(b, loc, word(0), operand.state, ValueRange{toIndex(at)});
+  }
 }
 
 /// True if an iteration has a slot in the loop's panel. All iterations of a block have, or none:
@@ -550,7 +572,7 @@ std::optional<KeptDot> Keeper::keep(int64_t offset) {
     operand.isKept &= operand.blocks > 0;
     if (operand.isKept) {
       stateOf(operand).dropAtStores(*stores, access);
-      stateOf(operand).declare();
+      stateOf(operand).declare(kSlots);
     }
   }
   b.setInsertionPoint(loop);

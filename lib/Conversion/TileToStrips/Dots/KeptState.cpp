@@ -120,14 +120,14 @@ Value KeptState::isUseful(Value panels) {
   return isLess(load(kMisses), most);
 }
 
-void KeptState::declare() {
+void KeptState::declare(std::optional<int64_t> words) {
   auto scratch = memory.getDefiningOp<strips::ScratchOp>();
   auto func = scratch->getParentOfType<tile::FuncOp>();
   SmallVector<int64_t> states;
   if (auto others = func->getAttrOfType<DenseI64ArrayAttr>(strips::kCallStateAttr))
     llvm::append_range(states, others.asArrayRef());
   states.push_back(scratch.getOffset());
-  states.push_back(cast<MemRefType>(scratch.getType()).getNumElements());
+  states.push_back(words.value_or(cast<MemRefType>(scratch.getType()).getNumElements()));
   func->setAttr(strips::kCallStateAttr, b.getDenseI64ArrayAttr(states));
   // Stores in front of the loop need it as well.
   scratch->moveBefore(&func.getBody().front().front());
@@ -185,6 +185,11 @@ Value KeptState::isFilled(Value slot, ValueRange key) {
   for (auto [number, value] : llvm::enumerate(key))
     result = both(result, equals(number + 1, value));
   return result;
+}
+
+void KeptState::empty(Value slot) {
+  Value place = getPlace(getFirstWord(slot), 0);
+  memref::StoreOp::create(b, loc, word(0), memory, ValueRange{place});
 }
 
 void KeptState::fill(Value slot, ValueRange key) {

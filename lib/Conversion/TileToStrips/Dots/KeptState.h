@@ -42,16 +42,18 @@ std::optional<llvm::SmallVector<tile::StoreOp>> findStores(mlir::Operation *func
 
 /// Words of the state of an operand, all of them zero before a call's first program, except for the
 /// number of its programs. Slots follow, each with its key behind one more than the generation in
-/// which it was filled. A slot of another generation is empty.
+/// which it was filled. A slot of another generation is empty. Slots of panels become empty when a
+/// panel first takes them, since zeroing all of them takes longer than a small call.
 enum StateWord : int64_t {
   kPrograms,
   kGeneration,
-  kVictim, ///< the panel that is filled next
-  kMisses, ///< panels that were filled since one was found
-  kBelow,  ///< the highest distance of an address to the highest of all
-  kHigh,   ///< the end of the highest address
-  kLast,   ///< one more than the base of the last panel, or 0
-  kNext,   ///< the slot of the next iteration, where no panels are looked for
+  kVictim,      ///< the panel that is filled next
+  kMisses,      ///< panels that were filled since one was found
+  kBelow,       ///< the highest distance of an address to the highest of all
+  kHigh,        ///< the end of the highest address
+  kLast,        ///< one more than the base of the last panel, or 0
+  kNext,        ///< the slot of the next iteration, where no panels are looked for
+  kTop = kNext, ///< where panels are looked for: the first slot that no panel of the call has had
   kSlots,
 };
 
@@ -72,8 +74,8 @@ public:
   void store(int64_t at, mlir::Value value);
   /// True unless as many of the last panels that were looked for as there are have not been found.
   mlir::Value isUseful(mlir::Value panels);
-  /// Has the state zeroed in front of a call's programs.
-  void declare();
+  /// Has the state zeroed in front of a call's programs, or its first words.
+  void declare(std::optional<int64_t> words = std::nullopt);
   /// In front of each store, drops all that is kept if the store may overlap it.
   void dropAtStores(llvm::ArrayRef<tile::StoreOp> stores, AccessAnalysis &access);
 
@@ -81,6 +83,8 @@ public:
   mlir::Value toWord(mlir::Value value);
   /// True if a slot has the tile of this key.
   mlir::Value isFilled(mlir::Value slot, mlir::ValueRange key);
+  /// Says that a slot has no tile.
+  void empty(mlir::Value slot);
   /// Says that a slot has this tile from now on.
   void fill(mlir::Value slot, mlir::ValueRange key);
   /// Adds what the filler loads to the addresses of all kept tiles.
