@@ -17,7 +17,7 @@ namespace tessera {
 namespace {
 
 /// The most steps of k in a block. Sums are loaded and stored once a block.
-constexpr int64_t kMaxDepth = 512;
+constexpr int64_t kMaxPlacedDepth = 512;
 /// Multiply-adds of a dot that are worth a version of the loop.
 constexpr int64_t kMinProducts = 1 << 16;
 /// The most steps of k in an iteration of the innermost loop.
@@ -27,7 +27,7 @@ constexpr int64_t kRowsOfPointer = 3;
 /// Lines of an operand that an iteration fetches at most.
 constexpr int64_t kMaxFetches = 4;
 /// LLVM's locality of prefetches into the second-level cache.
-constexpr int32_t kSecondLevel = 2;
+constexpr int32_t kFetchLevel = 2;
 
 /// One operand of a dot, as its loop loads it.
 struct PlacedOperand {
@@ -80,8 +80,7 @@ int64_t getMostFactors(const CacheLevel &cache, int64_t ways, int64_t rows, int6
 // Code
 //===----------------------------------------------------------------------===//
 
-/// What is known of an operand's tile, in words of 64 bits. The distance is that of its address to
-/// the one before.
+/// Words of 64 bits on an operand's tile. The distance is that of its address to the one before.
 enum PlaceWord : int64_t { kAddress, kStride, kDistance, kPlaceWords };
 
 /// The part of a tile that a block of the result is made of.
@@ -159,7 +158,7 @@ PlacedDotEmitter::PlacedDotEmitter(LoopDot found, const HostMachine &machine, bo
   bytes = a.getElementTypeBitWidth() / 8;
   lanes = machine.vectorBits / 8 / bytes;
   // Half of the second-level cache is for what is read next.
-  count = std::min(kMaxDepth / K, machine.l2.bytes / 2 / ((M + N) * K * bytes));
+  count = std::min(kMaxPlacedDepth / K, machine.l2.bytes / 2 / ((M + N) * K * bytes));
   count = llvm::bit_floor(uint64_t(std::max<int64_t>(1, count)));
   block = chooseStreamedBlock(machine, M, N / lanes, bytes);
 }
@@ -174,7 +173,7 @@ Value PlacedDotEmitter::isPlaceable(const PlacedOperand &operand, int64_t mostFa
       symbol = arith::ExtSIOp::create(b, loc, b.getI64Type(), symbol);
     stride = product(symbol, stride);
   }
-  // Of 0 this is the largest number: rows that are one are copied.
+  // The distance 0 becomes the largest number: rows that are one are copied.
   Value lowest = both(stride, arith::SubIOp::create(b, loc, word(0), stride));
   lowest = arith::SubIOp::create(b, loc, lowest, word(1));
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, lowest, word(mostFactors));
@@ -217,8 +216,8 @@ void PlacedDotEmitter::notePlace(MemoryTile tile, Value places, Value part, int6
     tile.group->erase();
 }
 
-/// What the iterations of the innermost loop fetch for a block of the result: its share of the next
-/// panel of b, and of the same rows of the next block of a.
+/// The lines that the innermost loop fetches for a block of the result. They are its share of the
+/// next panel of b, and of the same rows of the next block of a.
 std::array<Fetch, 2> PlacedDotEmitter::planFetches(Value part, Value row, Value column,
                                                    int64_t rows, int64_t vectors) {
   int64_t iterations = K / getSteps(rows), width = vectors * lanes;
@@ -251,7 +250,7 @@ void PlacedDotEmitter::emitFetch(const Fetch &fetch, Value iteration) {
     Value within = arith::RemUIOp::create(b, loc, line, lines);
     within = product(within, word(HostMachine::kLineBytes));
     Value pointer = toPointer(sum(fetch.address, sum(row, within)));
-    LLVM::Prefetch::create(b, loc, pointer, /*rw=*/0, /*hint=*/kSecondLevel, /*cache=*/1);
+    LLVM::Prefetch::create(b, loc, pointer, /*rw=*/0, /*hint=*/kFetchLevel, /*cache=*/1);
   }
 }
 
