@@ -312,3 +312,32 @@ tile.func private @float8_by_mma(%a: tensor<64x32xf8E4M3FN, #u>, %b: tensor<32x6
   tile.return %0, %1, %2, %3 : tensor<64x64xf32, #u>, tensor<64x64xf16, #u>, tensor<64x64xf32, #u>, tensor<64x64xf32, #u>
 }
 }
+
+// -----
+
+// A computed operand lies in memory as the load that it is made of, here in rows along K.
+
+// CHECK: #[[B:.+]] = #tilegpu.layout<32x32, offset = {{\[}}[1, 0], [2, 0], [4, 0], [8, 0], [16, 0],
+#u = #tilegpu.unassigned
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-LABEL: @computed_along_k
+tile.func private @computed_along_k(%a: tensor<64x32xbf16, #u>, %p: !tile.ptr<f8E4M3FN>, %c: tensor<64x32xf32, #u>) -> tensor<64x32xf32, #u> {
+  %ks = tile.range 0 to 32 : tensor<32xi32, #u>
+  %column = tile.expand_dims %ks {axis = 1 : i32} : tensor<32xi32, #u> -> tensor<32x1xi32, #u>
+  %row = tile.expand_dims %ks {axis = 0 : i32} : tensor<32xi32, #u> -> tensor<1x32xi32, #u>
+  %c256 = arith.constant dense<256> : tensor<1x32xi32, #u>
+  %far = arith.muli %row, %c256 : tensor<1x32xi32, #u>
+  %base = tile.splat %p : !tile.ptr<f8E4M3FN> -> tensor<1x32x!tile.ptr<f8E4M3FN>, #u>
+  %rows = tile.addptr %base, %far : tensor<1x32x!tile.ptr<f8E4M3FN>, #u>, tensor<1x32xi32, #u>
+  %wide = tile.broadcast %rows : tensor<1x32x!tile.ptr<f8E4M3FN>, #u> -> tensor<32x32x!tile.ptr<f8E4M3FN>, #u>
+  %k = tile.broadcast %column : tensor<32x1xi32, #u> -> tensor<32x32xi32, #u>
+  %at = tile.addptr %wide, %k : tensor<32x32x!tile.ptr<f8E4M3FN>, #u>, tensor<32x32xi32, #u>
+  %w = tile.load %at : tensor<32x32x!tile.ptr<f8E4M3FN>, #u>
+  // CHECK: %[[W:.+]] = tile.fp_to_fp
+  %b = tile.fp_to_fp %w : tensor<32x32xf8E4M3FN, #u> -> tensor<32x32xbf16, #u>
+  // CHECK: tilegpu.local_alloc %[[W]] : {{.*}} -> !tilegpu.memdesc<32x32xbf16, #[[B]]>
+  // expected-remark@+1 {{dot of 64x32x32 of bf16 by wgmma}}
+  %d = tile.dot %a, %b, %c : tensor<64x32xbf16, #u>, tensor<32x32xbf16, #u> -> tensor<64x32xf32, #u>
+  tile.return %d : tensor<64x32xf32, #u>
+}
+}

@@ -295,3 +295,24 @@ tile.func @scan(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %q: !tile.ptr
   tile.store %qi, %s : tensor<16x256x!tile.ptr<f32>>
   tile.return
 }
+
+// -----
+
+// Where nothing else proposes a layout, threads read vectors of a buffer along its rows: eight
+// bytes along the first dimension, which become one vector of the other buffer.
+
+// CHECK: #[[L:.+]] = #tilegpu.layout<128x32, reg = {{\[}}[0, 8], [0, 16], [1, 0], [2, 0], [4, 0]]
+#from = #tilegpu.layout<128x32, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0], [16, 1], [32, 2], [64, 4], [0, 8], [0, 16]]>
+#to = #tilegpu.layout<128x32, offset = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [8, 1], [16, 2], [32, 4], [0, 8], [0, 16], [64, 0]]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-LABEL: tile.func @along_rows_of_a_buffer
+tile.func @along_rows_of_a_buffer(%ring: !tilegpu.memdesc<128x32xf8E4M3FN, #from>) {
+  // CHECK: tilegpu.local_load %{{.*}} -> tensor<128x32xf8E4M3FN, #[[L]]>
+  %x = tilegpu.local_load %ring : !tilegpu.memdesc<128x32xf8E4M3FN, #from> -> tensor<128x32xf8E4M3FN, #tilegpu.unassigned>
+  %y = tile.fp_to_fp %x : tensor<128x32xf8E4M3FN, #tilegpu.unassigned> -> tensor<128x32xbf16, #tilegpu.unassigned>
+  // CHECK: tilegpu.local_alloc
+  %buffer = tilegpu.local_alloc %y : (tensor<128x32xbf16, #tilegpu.unassigned>) -> !tilegpu.memdesc<128x32xbf16, #to>
+  tilegpu.local_dealloc %buffer : !tilegpu.memdesc<128x32xbf16, #to>
+  tile.return
+}
+}

@@ -58,7 +58,7 @@ private:
   Value store(Value tile, std::optional<unsigned> fast, Operation *user);
   /// An operand in registers: through shared memory if it comes from global memory.
   Value read(Value tile, Operation *user);
-  /// The dimension along which a loaded tile lies in rows.
+  /// The dimension along which a tile lies in rows, or what it is computed from.
   unsigned getFast(Value tile);
   /// True if a loaded operand, or what it is the transpose of, lies in rows along `kDim`.
   bool liesAlong(Value tile, unsigned kDim);
@@ -87,8 +87,31 @@ static Value transposeTile(OpBuilder &builder, Value tile) {
 
 static bool isLoaded(Value tile) { return isa_and_nonnull<tile::LoadOp>(tile.getDefiningOp()); }
 
+/// The load that an element-wise result of a tile is made of; null if there is none. The load with
+/// the widest elements counts: others are cheaper to move.
+static tile::LoadOp findSource(Value tile) {
+  tile::LoadOp largest;
+  SmallVector<Value> work{tile};
+  llvm::SmallDenseSet<Operation *, 8> seen;
+  while (!work.empty()) {
+    Value value = work.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (!op || !isa<RankedTensorType>(value.getType()) ||
+        tile::getShape(value.getType()) != tile::getShape(tile.getType()) ||
+        !seen.insert(op).second)
+      continue;
+    if (auto load = dyn_cast<tile::LoadOp>(op)) {
+      if (!largest || getElementBytes(largest.getType()) < getElementBytes(load.getType()))
+        largest = load;
+    } else if (op->hasTrait<OpTrait::Elementwise>()) {
+      llvm::append_range(work, op->getOperands());
+    }
+  }
+  return largest;
+}
+
 unsigned MatmulRewriter::getFast(Value tile) {
-  auto load = tile.getDefiningOp<tile::LoadOp>();
+  tile::LoadOp load = findSource(tile);
   if (!load || !getAccessedPointers(load))
     return 1;
   AccessPattern pattern = getAccessPattern(load, analysis);

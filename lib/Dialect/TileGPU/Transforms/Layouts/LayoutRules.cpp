@@ -69,8 +69,44 @@ SmallVector<LayoutAttr> LayoutRules::proposeOwn(Operation *op) const {
   return labels;
 }
 
+/// Elements as they follow each other in a buffer: so many bits of them in a thread's registers,
+/// the next ones in lanes, then in warps. Nothing if that many are not contiguous, or threads are
+/// idle.
+static std::optional<LinearLayout> followMemory(const LinearLayout &memory, unsigned vectorBits,
+                                                unsigned warpBits, unsigned blockBits) {
+  SmallVector<unsigned> order;
+  for (uint64_t column : memory.columns(HwDim::Offset)) {
+    // With a swizzle an offset moves several bits, of which the highest new one counts.
+    while (column && llvm::is_contained(order, llvm::Log2_64(column)))
+      column &= ~(uint64_t(1) << llvm::Log2_64(column));
+    if (!column || (order.size() < vectorBits && !llvm::isPowerOf2_64(column)))
+      return std::nullopt;
+    order.push_back(llvm::Log2_64(column));
+  }
+  if (order.size() < vectorBits + kLaneBits + warpBits + blockBits)
+    return std::nullopt;
+  return spread(memory.shape(), order, vectorBits, warpBits, blockBits);
+}
+
+/// Vectors of a buffer whose rows lie along any dimension, such as a ring that TMA filled.
+static std::vector<LinearLayout> getVectors(MemDescType buffer, unsigned warpBits,
+                                            unsigned blockBits) {
+  std::vector<LinearLayout> layouts;
+  int64_t most = GPUMachine::kMaxAccessBytes / getElementBytes(buffer.getElementType());
+  for (int64_t count = buffer.getShape().size() == 2 ? most : 0; count > 0; count /= 2)
+    if (std::optional<LinearLayout> layout =
+            followMemory(buffer.getLayout().getLayout(), llvm::Log2_64(count), warpBits, blockBits))
+      layouts.push_back(*layout);
+  return layouts;
+}
+
 SmallVector<LayoutAttr> LayoutRules::propose(Operation *op) const {
   SmallVector<LayoutAttr> labels = proposeOwn(op);
+  if (auto load = dyn_cast<LocalLoadOp>(op); load && labels.empty()) {
+    for (const LinearLayout &layout : getVectors(load.getBuffer().getType(), warpBits, blockBits))
+      labels.push_back(make(layout));
+    labels.push_back(makeDefault(load.getType().getShape()));
+  }
   LayoutAttr label = makeDefault(getLabelType(op).getShape());
   if (needsWholeTiles(op))
     label = makeWhole(label);
