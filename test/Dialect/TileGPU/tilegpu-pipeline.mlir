@@ -546,3 +546,51 @@ tile.func private @one_more_program(%p: !tile.ptr<f16> {tile.divisibility = 16 :
   tile.return %r : tensor<64x128xf32, #u>
 }
 }
+
+// -----
+
+// A loop of two iterations uses two slots, and the dot in flight a third.
+#u = #tilegpu.unassigned
+#a = #tilegpu.layout<64x32, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [1, 0], [2, 8], [4, 16], [8, 0], [16, 0], [32, 0]]>
+#b = #tilegpu.layout<32x128, offset = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [1, 8], [2, 16], [4, 32], [8, 0], [16, 0], [0, 64]]>
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-LABEL: @two_iterations(
+// CHECK: !tilegpu.memdesc<64x32xf16, #{{.+}}, slots = 3>
+tile.func private @two_iterations(%p: !tile.ptr<f16> {tile.divisibility = 16 : i64}, %z: tensor<64x128xf32, #u>) -> tensor<64x128xf32, #u> attributes {noinline} {
+  %c0 = arith.constant 0 : i32
+  %c1 = arith.constant 1 : i32
+  %c2 = arith.constant 2 : i32
+  %xr = tile.range 0 to 64 : tensor<64xi32, #u>
+  %xc = tile.range 0 to 32 : tensor<32xi32, #u>
+  %xr1 = tile.expand_dims %xr {axis = 1 : i32} : tensor<64xi32, #u> -> tensor<64x1xi32, #u>
+  %xw = arith.constant dense<128> : tensor<64x1xi32, #u>
+  %xo = arith.muli %xr1, %xw : tensor<64x1xi32, #u>
+  %xr2 = tile.broadcast %xo : tensor<64x1xi32, #u> -> tensor<64x32xi32, #u>
+  %xc1 = tile.expand_dims %xc {axis = 0 : i32} : tensor<32xi32, #u> -> tensor<1x32xi32, #u>
+  %xc2 = tile.broadcast %xc1 : tensor<1x32xi32, #u> -> tensor<64x32xi32, #u>
+  %xi = arith.addi %xr2, %xc2 : tensor<64x32xi32, #u>
+  %xb = tile.splat %p : !tile.ptr<f16> -> tensor<64x32x!tile.ptr<f16>, #u>
+  %xat = tile.addptr %xb, %xi : tensor<64x32x!tile.ptr<f16>, #u>, tensor<64x32xi32, #u>
+  %yr = tile.range 0 to 32 : tensor<32xi32, #u>
+  %yc = tile.range 0 to 128 : tensor<128xi32, #u>
+  %yr1 = tile.expand_dims %yr {axis = 1 : i32} : tensor<32xi32, #u> -> tensor<32x1xi32, #u>
+  %yw = arith.constant dense<128> : tensor<32x1xi32, #u>
+  %yo = arith.muli %yr1, %yw : tensor<32x1xi32, #u>
+  %yr2 = tile.broadcast %yo : tensor<32x1xi32, #u> -> tensor<32x128xi32, #u>
+  %yc1 = tile.expand_dims %yc {axis = 0 : i32} : tensor<128xi32, #u> -> tensor<1x128xi32, #u>
+  %yc2 = tile.broadcast %yc1 : tensor<1x128xi32, #u> -> tensor<32x128xi32, #u>
+  %yi = arith.addi %yr2, %yc2 : tensor<32x128xi32, #u>
+  %yb = tile.splat %p : !tile.ptr<f16> -> tensor<32x128x!tile.ptr<f16>, #u>
+  %yat = tile.addptr %yb, %yi : tensor<32x128x!tile.ptr<f16>, #u>, tensor<32x128xi32, #u>
+  // expected-remark @below {{expected to take 479 cycles of an SM, bound by the latency of its copies}}
+  %r = scf.for %i = %c0 to %c2 step %c1 iter_args(%acc = %z) -> (tensor<64x128xf32, #u>) : i32 {
+    %x = tile.load %xat : tensor<64x32x!tile.ptr<f16>, #u>
+    %xs = tilegpu.local_alloc %x : (tensor<64x32xf16, #u>) -> !tilegpu.memdesc<64x32xf16, #a>
+    %y = tile.load %yat : tensor<32x128x!tile.ptr<f16>, #u>
+    %ys = tilegpu.local_alloc %y : (tensor<32x128xf16, #u>) -> !tilegpu.memdesc<32x128xf16, #b>
+    %d = tilegpu.warpgroup_dot %xs, %ys, %acc {groups = array<i32: 1, 1>} : !tilegpu.memdesc<64x32xf16, #a>, !tilegpu.memdesc<32x128xf16, #b> -> tensor<64x128xf32, #u>
+    scf.yield %d : tensor<64x128xf32, #u>
+  }
+  tile.return %r : tensor<64x128xf32, #u>
+}
+}

@@ -309,6 +309,23 @@ void SlotPlanner::dropDotsInFlight() {
     }
 }
 
+/// The slots that loops can use: those of all their iterations, if that number is known and the
+/// next iterations are not copied while results are stored. A dot in flight has one more. The tiles
+/// of one loop may be copied while the loop before it runs.
+int64_t SlotPlanner::countUsefulSlots() const {
+  int64_t most = wanted;
+  if (isInLoop || plan.program.isPersistent || !plan.transport.isBeforeLayouts())
+    return most;
+  int64_t useful = 1;
+  for (const PlannedLoop &planned : plan.loops) {
+    std::optional<APInt> iterations = scf::ForOp(planned.loop).getStaticTripCount();
+    if (!iterations || iterations->uge(most))
+      return most;
+    useful += iterations->getSExtValue();
+  }
+  return std::min(std::max<int64_t>(useful, kMinSlotsOfLate), most);
+}
+
 /// If a loop's slots hold all its iterations, hardly a dot is in flight over the end of one.
 /// Programs that share an SM keep tensor cores busy then, and these need no slot more.
 static void dropDotsBetweenPrograms(SchedulePlan &plan) {
@@ -347,6 +364,8 @@ bool SlotPlanner::run() {
       fitting < least)
     fitting = std::min(
         least, resources.countFitting(plan.machine.sharedBytes - kExchangeBytes - kBarrierBytes));
+  wanted = countUsefulSlots();
+  least = std::min(least, wanted);
   plan.slots = std::clamp<int64_t>(fitting, 0, wanted);
   if (plan.slots < kMinSlotsOfLate)
     dropDotsInFlight();

@@ -37,6 +37,7 @@ private:
   int64_t countFitting(bool isStored) const;
   int64_t getStored() const;
   int64_t getTimelySlots(int64_t others) const;
+  int64_t countUsefulSlots() const;
   void planPrograms(llvm::function_ref<bool(int64_t)> fits);
   void planPersistence(bool isWithoutLoads);
   void planPingPong();
