@@ -424,6 +424,21 @@ static SmallVector<int> findDenserPrograms(const KernelMetadata &metadata,
   return found;
 }
 
+/// Numbers of programs an SM between two that give a thread more registers than `most` programs do,
+/// and have warps enough: the two that give the fewest.
+static SmallVector<int> findRoomierPrograms(int most, int now, int numWarps) {
+  auto getRegisters = [&](int programs) {
+    return GPUMachine::getRegisters(GPUMachine::kWarpSize * numWarps * programs);
+  };
+  SmallVector<int> found;
+  for (int programs = most - 1;
+       programs > now && programs * numWarps >= RetryBudget::kEnoughWarpsOfSM && found.size() < 2;
+       --programs)
+    if (getRegisters(programs) > getRegisters(found.empty() ? most : found.back()))
+      found.push_back(programs);
+  return found;
+}
+
 /// True if ptxas may have given up registers for warps, and delayed loads for that. Loads of dots
 /// are copies to shared memory, which it does not delay. If warps wait for each other again and
 /// again, those of other programs do more than loads in flight. Small kernels have the most warps
@@ -541,6 +556,17 @@ std::optional<PtxasResult> CUDACompilation::assemble(std::string &ptx, bool isSc
   }
   if (!spilling)
     return assembled;
+  // A program or two less may have registers enough.
+  for (int fewer : findRoomierPrograms(getProgramsPerSM(spilling->first), now, metadata.numWarps)) {
+    std::string roomier = ptx;
+    setProgramsPerSM(roomier, fewer);
+    PtxasResult result = runPtxas(roomier, assembler);
+    readRegisters(result);
+    if (metadata.spillBytes == 0) {
+      ptx = std::move(roomier);
+      return result;
+    }
+  }
   ptx = std::move(spilling->first);
   readRegisters(spilling->second);
   return std::move(spilling->second);

@@ -305,6 +305,29 @@ def test_a_few_warps_more_are_worth_no_spills():
 
 
 @tessera.jit
+def unit_gradient(x_ptr, dy_ptr, dx_ptr, T, eps, D: tl.constexpr, BLOCK: tl.constexpr):
+    start = tl.program_id(0) * BLOCK
+    shape: tl.constexpr = (BLOCK, D)
+    p_x = tl.make_block_ptr(x_ptr, (T, D), (D, 1), (start, 0), shape, (1, 0))
+    p_dy = tl.make_block_ptr(dy_ptr, (T, D), (D, 1), (start, 0), shape, (1, 0))
+    p_dx = tl.make_block_ptr(dx_ptr, (T, D), (D, 1), (start, 0), shape, (1, 0))
+    x = tl.load(p_x, boundary_check=(0, 1)).to(tl.float32)
+    dy = tl.load(p_dy, boundary_check=(0, 1)).to(tl.float32)
+    scale = 1 / tl.sqrt(tl.sum(x * x, 1) + eps)
+    y = x * scale[:, None]
+    dx = (dy - tl.sum(dy * y, 1)[:, None] * y) * scale[:, None]
+    tl.store(p_dx, dx.to(tl.bfloat16), boundary_check=(0, 1))
+
+
+def test_a_program_less_is_worth_no_spills():
+    """Half of the registers that ptxas chooses make ten programs, and each spills some bytes."""
+    kernel = tessera.compile(
+        unit_gradient, "*bf16:16, *bf16:16, *bf16:16, i32:16, fp32, 128, 32", target="sm_90a"
+    )
+    assert kernel.n_spills == 0 and 48 < kernel.n_regs <= 64
+
+
+@tessera.jit
 def gradient_under_lock(
     x_ptr, w_ptr, grad_ptr, mean_ptr, rstd_ptr, out_ptr, sum_w_ptr, sum_b_ptr, lock_ptr, columns,
     BLOCK: tl.constexpr,
