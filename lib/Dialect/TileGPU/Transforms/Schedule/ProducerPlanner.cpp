@@ -45,16 +45,7 @@ void ProducerPlanner::planSharedPrograms() {
     WarpRegisters registers(plan.options.warps, several);
     return plan.unplanned.empty() ? registers.getMost() : registers.alone;
   });
-  // The cost of iterations of all loops, if copies arrive in time.
-  auto getCycles = [&](int64_t sharing) {
-    int64_t cycles = 0;
-    for (const PlannedLoop &planned : plan.loops)
-      cycles += ScheduleCost::get(getIterationWork(planned.loop, plan.machine),
-                                  {sharing, planned.hasDotBeside()}, plan.machine)
-                    .cycles;
-    return cycles;
-  };
-  int64_t besideCycles = getCycles(beside);
+  int64_t besideCycles = plan.getCycles(beside);
   std::vector<PlannedLoop> late = plan.loops;
   dropLateDots(plan);
   int64_t threads = GPUMachine::kWarpSize * plan.options.warps;
@@ -62,7 +53,7 @@ void ProducerPlanner::planSharedPrograms() {
     return GPUMachine::getRegisters(several * threads);
   });
   // A program that issues its own copies is idle meanwhile.
-  if (alone > 1 && alone >= beside && getCycles(alone) <= besideCycles)
+  if (alone > 1 && alone >= beside && plan.getCycles(alone) <= besideCycles)
     plan.program.shared = alone;
   else
     plan.loops = std::move(late);

@@ -211,6 +211,15 @@ int64_t SchedulePlan::countPrograms() const {
   return resources.countPrograms(slots);
 }
 
+int64_t SchedulePlan::getCycles(int64_t programs) const {
+  int64_t cycles = 0;
+  for (const PlannedLoop &planned : loops)
+    cycles += ScheduleCost::get(getIterationWork(planned.loop, machine),
+                                {programs, planned.hasDotBeside()}, machine)
+                  .cycles;
+  return cycles;
+}
+
 bool SchedulePlan::refuse(Operation *loop, const TransportObstacle &obstacle) const {
   if (!transport.isBeforeLayouts())
     return false;

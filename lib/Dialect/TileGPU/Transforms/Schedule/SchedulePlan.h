@@ -141,6 +141,9 @@ struct SchedulePlan {
   }
   /// Programs that share an SM.
   int64_t countPrograms() const;
+  /// The expected cost of an iteration of each loop, if so many programs share an SM and copies
+  /// arrive in time.
+  int64_t getCycles(int64_t programs) const;
   /// How many iterations ahead the copies of a loop by its threads begin.
   int getDistance(const PlannedLoop &planned) const {
     return static_cast<int>(slots) - (planned.asyncDots.empty() ? 1 : 2);

@@ -101,27 +101,27 @@ void SlotPlanner::boundWithoutProducer() {
 // With a producer
 //===----------------------------------------------------------------------===//
 
-/// Rather several programs at once, of which one multiplies while another computes; then
-/// their warps have each other to wait for, where one alone puts a dot off.
+/// A dot that is put off takes registers, which may be those of another program. Programs beside
+/// each other overlap as well, so the cost decides.
 void SlotPlanner::planPrograms(llvm::function_ref<bool(int64_t)> fits) {
-  const unsigned warps = plan.options.warps;
-  int64_t &programs = plan.program.programs;
-  auto find = [&] {
-    for (programs = plan.options.mostPrograms; programs > 1; --programs)
-      if (fits(plan.machine.getSharedBytes(programs)) &&
-          plan.getRegisters() <= WarpRegisters(warps, programs).getMost())
-        break;
+  auto count = [&] {
+    int64_t programs = plan.options.mostPrograms;
+    while (programs > 1 &&
+           !(fits(plan.machine.getSharedBytes(programs)) &&
+             plan.getRegisters() <= WarpRegisters(plan.options.warps, programs).getMost()))
+      --programs;
+    return programs;
   };
-  find();
-  if (programs > 1)
-    return;
+  int64_t &programs = plan.program.programs;
+  programs = count();
+  int64_t cycles = plan.getCycles(programs);
   std::vector<PlannedLoop> late = plan.loops;
   for (PlannedLoop &planned : plan.loops)
     planned.lateDot = nullptr;
-  find();
-  if (programs > 1)
-    return;
-  plan.loops = std::move(late);
+  if (int64_t others = count(); plan.getCycles(others) < cycles)
+    programs = others;
+  else
+    plan.loops = std::move(late);
 }
 
 /// In the only program of an SM, one group of warps computes while the others multiply. With an
