@@ -28,8 +28,8 @@ void ArrayRead::add(const ArrayRead &other) {
 
 llvm::StringRef tessera::stringify(Resource resource) {
   static constexpr std::array<llvm::StringLiteral, kNumResources> names = {
-      "issue",  "integers", "floats",  "doubles", "functions", "shared", "global",
-      "tensor", "barriers", "atomics", "copies",  "read",      "written"};
+      "issue",  "integers", "floats",  "doubles", "functions", "shared",  "global",
+      "tensor", "barriers", "atomics", "copies",  "read",      "written", "requests"};
   return names[unsigned(resource)];
 }
 
@@ -209,6 +209,9 @@ public:
       : skeleton(skeleton), launch(launch), guesses(guesses), left(maxVisits),
         numbers(skeleton.values.size()), taken(skeleton.blocks.size()) {
     visits.resize(skeleton.blocks.size());
+    skipped.resize(skeleton.blocks.size());
+    for (auto [each, block] : llvm::zip_equal(skipped, skeleton.blocks))
+      each.resize(block.masked.size());
     hasGuesses =
         std::any_of(skeleton.blocks.begin(), skeleton.blocks.end(), [](const SkeletonBlock &block) {
           return block.loop == SkeletonBlock::Loop::Guessed;
@@ -219,6 +222,8 @@ public:
   void walk(std::array<int64_t, 3> program, int64_t thread, std::map<int64_t, Number> &words);
 
   std::vector<int64_t> visits; ///< of each block
+  /// The visits of each block in which all lanes of a masked access were masked off.
+  std::vector<std::vector<int64_t>> skipped;
   double clock = 0;
   bool isCertain = true;
   /// The reads of unknown loops. An inner loop has what its own iterations read, and an outer one
@@ -229,6 +234,7 @@ private:
   static constexpr size_t kMaxPath = 4096;
 
   void noteIteration(const SkeletonBlock &block, int number);
+  void noteMasks(const SkeletonBlock &block, int number);
   Number evaluate(const SkeletonValue &value, const std::map<int64_t, Number> &words) const;
   int choose(const SkeletonBlock &block, int number);
 
@@ -339,6 +345,12 @@ void Walker::noteIteration(const SkeletonBlock &block, int number) {
   path.erase(begin, path.end());
 }
 
+void Walker::noteMasks(const SkeletonBlock &block, int number) {
+  for (auto [masked, times] : llvm::zip_equal(block.masked, skipped[number]))
+    times += llvm::any_of(masked.masks,
+                          [&](int mask) { return numbers[mask] && !(*numbers[mask] & 1); });
+}
+
 void Walker::walk(std::array<int64_t, 3> ofProgram, int64_t ofThread,
                   std::map<int64_t, Number> &words) {
   program = ofProgram;
@@ -378,6 +390,7 @@ void Walker::walk(std::array<int64_t, 3> ofProgram, int64_t ofThread,
       numbers[value] = evaluate(skeleton.values[value], words);
     for (auto [address, value] : block.words)
       words[address] = numbers[value];
+    noteMasks(block, number);
     if (block.waitsForPending)
       clock = std::max(clock, pendingUntil);
     if (block.pending > 0)
@@ -393,6 +406,26 @@ void Walker::walk(std::array<int64_t, 3> ofProgram, int64_t ofThread,
 
 } // namespace
 
+/// Adds what a warp did in a block: `times` visits, without its masked accesses in `skipped` ones.
+static void addWarp(const SkeletonBlock &block, double times, llvm::ArrayRef<double> skipped,
+                    ProgramWork &result, std::map<int, double> &read) {
+  result.use.add(block.work, times);
+  auto addTraffic = [&](const std::map<int, std::pair<double, double>> &traffic, double factor) {
+    for (const auto &[argument, bytes] : traffic) {
+      result.traffic[argument].first += bytes.first * factor;
+      result.traffic[argument].second += bytes.second * factor;
+      read[argument] += bytes.first * factor;
+    }
+  };
+  addTraffic(block.traffic, times);
+  for (auto [masked, count] : llvm::zip_equal(block.masked, skipped)) {
+    result.use.add(masked.use, -count);
+    addTraffic(masked.traffic, -count);
+  }
+  for (auto [argument, bytes] : block.stored)
+    result.stored[argument] += bytes * times;
+}
+
 /// Walks a sample of the programs.
 static ProgramWork walkPrograms(const KernelSkeleton &skeleton, const LaunchSizes &launch,
                                 int64_t samples, const LoopGuesses &guesses, LoopGuesses &found) {
@@ -402,6 +435,7 @@ static ProgramWork walkPrograms(const KernelSkeleton &skeleton, const LaunchSize
   int64_t maxVisits = KernelSkeleton::kMaxVisits / std::max<int64_t>(samples * warps, 1);
   ProgramWork result;
   result.visits.resize(blocks.size());
+  std::vector<std::map<int, double>> readByBlock(blocks.size());
   for (int64_t sample = 0; sample < samples; ++sample) {
     // The middles of equal parts of the grid.
     int64_t number = (2 * sample + 1) * programs / (2 * samples);
@@ -420,13 +454,10 @@ static ProgramWork walkPrograms(const KernelSkeleton &skeleton, const LaunchSize
           continue;
         double times = double(own.visits[i]) / double(samples);
         result.visits[i] += times;
-        result.use.add(blocks[i].work, times);
-        for (const auto &[argument, bytes] : blocks[i].traffic) {
-          result.traffic[argument].first += bytes.first * times;
-          result.traffic[argument].second += bytes.second * times;
-        }
-        for (auto [argument, bytes] : blocks[i].stored)
-          result.stored[argument] += bytes * times;
+        llvm::SmallVector<double> skipped;
+        for (int64_t count : own.skipped[i])
+          skipped.push_back(double(count) / double(samples));
+        addWarp(blocks[i], times, skipped, result, readByBlock[i]);
       }
       slowest = std::max(slowest, own.clock);
       result.isCertain &= own.isCertain;
@@ -435,21 +466,19 @@ static ProgramWork walkPrograms(const KernelSkeleton &skeleton, const LaunchSize
     result.latency += slowest / double(samples);
     result.longest = std::max(result.longest, slowest);
   }
+  for (const std::map<int, double> &read : readByBlock)
+    for (auto [argument, bytes] : read)
+      result.largest[argument] = std::max(result.largest[argument], bytes);
   return result;
 }
 
 /// Finds arrays that programs read again: no block reads more than an array has, and all blocks
 /// together do. One loop over a row finds its sum, say, and another one reads the row again to
 /// divide it. If programs share an array, one block reads it several times.
-static void findRereads(const KernelSkeleton &skeleton, const LaunchSizes &launch,
-                        ProgramWork &work) {
+static void findRereads(const LaunchSizes &launch, ProgramWork &work) {
   constexpr double kTolerance = 1.1; // of last tiles, which masks cut off
   double programs = double(launch.grid[0]) * double(launch.grid[1]) * double(launch.grid[2]);
-  std::map<int, double> largest;
-  for (size_t i = 0; i < skeleton.blocks.size(); ++i)
-    for (const auto &[argument, bytes] : skeleton.blocks[i].traffic)
-      largest[argument] = std::max(largest[argument], bytes.first * work.visits[i]);
-  for (auto [argument, ofBlock] : largest) {
+  for (auto [argument, ofBlock] : work.largest) {
     if (argument < 0 || argument >= int(launch.arrayBytes.size()) ||
         launch.arrayBytes[argument] <= 0)
       continue;
@@ -469,7 +498,7 @@ ProgramWork KernelSkeleton::walk(const LaunchSizes &launch) const {
     LoopGuesses ignored(*this);
     result = walkPrograms(*this, launch, samples, found, ignored);
   }
-  findRereads(*this, launch, result);
+  findRereads(launch, result);
   result.usesMbarriers = usesMbarriers;
   double most = 0;
   for (size_t i = 0; i < blocks.size(); ++i)
@@ -496,8 +525,23 @@ double ProgramWork::getActivePart(double programs, llvm::ArrayRef<int64_t> array
 /// With a tenth of a unit.
 static double roundTenths(double amount) { return std::round(amount * 10) / 10; }
 
+static llvm::json::Array toJSON(const ResourceUse &use) {
+  llvm::json::Array amounts;
+  for (unsigned i = 0; i < kNumResources; ++i)
+    if (use.amounts[i] != 0)
+      amounts.push_back(llvm::json::Array{i, roundTenths(use.amounts[i])});
+  return amounts;
+}
+
+static llvm::json::Array toJSON(const std::map<int, std::pair<double, double>> &traffic) {
+  llvm::json::Array rows;
+  for (const auto &[argument, bytes] : traffic)
+    rows.push_back(llvm::json::Array{argument, bytes.first, bytes.second});
+  return rows;
+}
+
 static llvm::json::Array toJSON(const SkeletonBlock &block) {
-  llvm::json::Array phis, amounts, traffic, words, stored, reads;
+  llvm::json::Array phis, words, stored, reads, masked;
   for (auto [address, value] : block.words)
     words.push_back(llvm::json::Array{address, value});
   for (const SkeletonBlock::Phi &phi : block.phis) {
@@ -508,11 +552,9 @@ static llvm::json::Array toJSON(const SkeletonBlock &block) {
     }
     phis.push_back(std::move(row));
   }
-  for (unsigned i = 0; i < kNumResources; ++i)
-    if (block.work.amounts[i] != 0)
-      amounts.push_back(llvm::json::Array{i, roundTenths(block.work.amounts[i])});
-  for (const auto &[argument, bytes] : block.traffic)
-    traffic.push_back(llvm::json::Array{argument, bytes.first, bytes.second});
+  for (const MaskedAccess &each : block.masked)
+    masked.push_back(
+        llvm::json::Array{llvm::json::Array(each.masks), toJSON(each.use), toJSON(each.traffic)});
   for (auto [argument, bytes] : block.stored)
     stored.push_back(llvm::json::Array{argument, bytes});
   for (const auto &[argument, read] : block.reads)
@@ -526,13 +568,14 @@ static llvm::json::Array toJSON(const SkeletonBlock &block) {
                            llvm::json::Array(block.successors),
                            llvm::json::Array(block.values),
                            std::move(phis),
-                           std::move(amounts),
-                           std::move(traffic),
+                           toJSON(block.work),
+                           toJSON(block.traffic),
                            llvm::json::Array(block.cases),
                            std::move(words),
                            std::move(stored),
                            std::move(reads),
-                           block.guarded};
+                           block.guarded,
+                           std::move(masked)};
 }
 
 std::string KernelSkeleton::print() const {
@@ -598,6 +641,36 @@ static SkeletonValue readValue(Reader &reader, const llvm::json::Array &row, int
   return value;
 }
 
+static ResourceUse readUse(Reader &reader, const llvm::json::Array &rows) {
+  ResourceUse use;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const llvm::json::Array &amount = reader.array(rows, i);
+    use.amounts[reader.integer(amount, 0, 0, kNumResources)] = reader.number(amount, 1);
+  }
+  return use;
+}
+
+static std::map<int, std::pair<double, double>> readTraffic(Reader &reader,
+                                                            const llvm::json::Array &rows) {
+  std::map<int, std::pair<double, double>> traffic;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const llvm::json::Array &bytes = reader.array(rows, i);
+    traffic[reader.integer(bytes, 0, -1, INT32_MAX)] = {reader.number(bytes, 1),
+                                                        reader.number(bytes, 2)};
+  }
+  return traffic;
+}
+
+static MaskedAccess readMasked(Reader &reader, const llvm::json::Array &row, int64_t numValues) {
+  MaskedAccess masked;
+  const llvm::json::Array &masks = reader.array(row, 0);
+  for (size_t i = 0; i < masks.size(); ++i)
+    masked.masks.push_back(reader.integer(masks, i, 0, numValues));
+  masked.use = readUse(reader, reader.array(row, 1));
+  masked.traffic = readTraffic(reader, reader.array(row, 2));
+  return masked;
+}
+
 static SkeletonBlock readBlock(Reader &reader, const llvm::json::Array &row, int64_t numValues,
                                int64_t numBlocks) {
   SkeletonBlock block;
@@ -621,15 +694,8 @@ static SkeletonBlock readBlock(Reader &reader, const llvm::json::Array &row, int
                                int(reader.integer(phi, i + 1, 0, numValues))});
     block.phis.push_back(std::move(read));
   }
-  for (const llvm::json::Value &each : reader.array(row, 9)) {
-    const llvm::json::Array none, &amount = each.getAsArray() ? *each.getAsArray() : none;
-    block.work.amounts[reader.integer(amount, 0, 0, kNumResources)] = reader.number(amount, 1);
-  }
-  for (const llvm::json::Value &each : reader.array(row, 10)) {
-    const llvm::json::Array none, &bytes = each.getAsArray() ? *each.getAsArray() : none;
-    block.traffic[reader.integer(bytes, 0, -1, INT32_MAX)] = {reader.number(bytes, 1),
-                                                              reader.number(bytes, 2)};
-  }
+  block.work = readUse(reader, reader.array(row, 9));
+  block.traffic = readTraffic(reader, reader.array(row, 10));
   for (const llvm::json::Value &each : reader.array(row, 12)) {
     const llvm::json::Array none, &word = each.getAsArray() ? *each.getAsArray() : none;
     block.words.push_back({reader.integer(word, 0, INT64_MIN, INT64_MAX),
@@ -650,6 +716,11 @@ static SkeletonBlock readBlock(Reader &reader, const llvm::json::Array &row, int
     }
   if (row.size() > 15)
     block.guarded = reader.integer(row, 15, -1, numBlocks);
+  if (row.size() > 16) {
+    const llvm::json::Array &masked = reader.array(row, 16);
+    for (size_t i = 0; i < masked.size(); ++i)
+      block.masked.push_back(readMasked(reader, reader.array(masked, i), numValues));
+  }
   const llvm::json::Array &cases = reader.array(row, 11);
   for (size_t i = 0; i < cases.size(); ++i)
     block.cases.push_back(reader.integer(cases, i, INT64_MIN, INT64_MAX));

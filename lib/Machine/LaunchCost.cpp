@@ -62,7 +62,10 @@ static ResourceUse getBusyCycles(const ProgramWork &work, const KernelResources 
   busy[Resource::Global] =
       use[Resource::Global] * rates.lineCycles + spilledWords * rates.spillCycles;
   busy[Resource::Tensor] = use[Resource::Tensor];
-  busy[Resource::Read] = (use[Resource::Read] + use[Resource::Written]) / rates.l2Bandwidth;
+  // A line of few bytes takes as long as one of many.
+  busy[Resource::Read] =
+      std::max((use[Resource::Read] + use[Resource::Written]) / rates.l2Bandwidth,
+               use[Resource::Requests] * rates.requestCycles);
   return busy;
 }
 

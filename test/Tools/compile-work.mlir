@@ -9,12 +9,13 @@
 // RUN: not tessera-compile %s --stage=work 2>&1 | FileCheck %s --check-prefix=CPU
 
 // The loop runs in groups of eight iterations, whose loads come first: of 16 bytes for each of 32 lanes.
-// BLOCKS: b[[LOOP:[0-9]+]] -> {{.*}}: latency {{.*}}, loads pending until {{.*}} read 4096; argument 0: 4096 read
+// BLOCKS: b[[LOOP:[0-9]+]] -> {{.*}}: latency {{.*}}, loads pending until {{.*}} read 4096, requests 32; argument 0: 4096 read
 // BLOCKS: (computed, a loop: stays by b[[LOOP]]): latency
 
-// Four warps of 100 iterations, each of 512 bytes: 13 groups, of which the last counts as whole.
+// Four warps of 100 iterations, each of 512 bytes: 13 groups. The last one has four loads beyond the end,
+// which are masked off.
 // LAUNCH: program: latency {{[0-9.]+}} (longest {{[0-9.]+}}), certain;
-// LAUNCH-SAME: argument 0: 212992 read 2048 written
+// LAUNCH-SAME: argument 0: 204800 read 2048 written
 // LAUNCH: a loop: stays by {{.*}}: 52 visits; latency
 
 // UNKNOWN: program: {{.*}}, guessed;

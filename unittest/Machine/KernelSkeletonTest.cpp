@@ -137,6 +137,28 @@ TEST(KernelSkeletonTest, SecondLoopsReadAgain) {
   EXPECT_TRUE(skeleton.walk(launch).reread.empty());
 }
 
+TEST(KernelSkeletonTest, AccessesOfNoLaneLookNothingUp) {
+  // Each thread has one number of an iteration: i + thread < argument 0. There are 588
+  // numbers in tiles of 512. The second iteration of 16 warps has 76, which are in three warps.
+  KernelSkeleton skeleton = makeLoop(512);
+  skeleton.values.push_back({Op::ThreadId, 32, 0, {-1, -1, -1}});
+  skeleton.values.push_back({Op::Add, 32, 0, {3, 6, -1}});
+  skeleton.values.push_back({Op::SLt, 1, 32, {7, 2, -1}});
+  skeleton.blocks[0].values.push_back(6);
+  skeleton.blocks[1].values.insert(skeleton.blocks[1].values.end(), {7, 8});
+  skeleton.blocks[1].work[Resource::Global] = 1;
+  skeleton.blocks[1].masked = {{{8}, {}, {{1, {128, 0}}}}};
+  skeleton.blocks[1].masked[0].use[Resource::Global] = 1;
+  ProgramWork work = skeleton.walk(getSizes(588, /*threads=*/512));
+  EXPECT_EQ(work.use[Resource::Global], 16 + 3);
+  EXPECT_EQ(work.traffic[1].first, (16 + 3) * 128);
+  EXPECT_EQ(work.largest[1], (16 + 3) * 128);
+  EXPECT_EQ(work.use[Resource::Issue], 2 * 16 * 4); // instructions issue all the same
+  // A mask that is not known masks nothing off.
+  skeleton.values[8].op = Op::Unknown;
+  EXPECT_EQ(skeleton.walk(getSizes(588, 512)).use[Resource::Global], 2 * 16);
+}
+
 TEST(KernelSkeletonTest, OuterUnknownLoopsAreNotScaledAgain) {
   // An outer loop around block 1, of which nothing is known either.
   KernelSkeleton skeleton = makeLoop(1);
@@ -204,6 +226,8 @@ TEST(KernelSkeletonTest, TextIsReadBack) {
   skeleton.blocks[0].guarded = 1;
   skeleton.blocks[1].stored = {{-1, 32}, {2, 512}};
   skeleton.blocks[1].reads = {{-1, {32, 0, 9}}, {2, {0, 8, 1}}};
+  skeleton.blocks[1].masked = {{{5}, {}, {{1, {64, 32}}}}};
+  skeleton.blocks[1].masked[0].use[Resource::Requests] = 4;
   std::string text = skeleton.print();
   std::optional<KernelSkeleton> read = KernelSkeleton::parse(text);
   ASSERT_TRUE(read);
@@ -213,6 +237,10 @@ TEST(KernelSkeletonTest, TextIsReadBack) {
   EXPECT_TRUE(read->walk(getSizes(640)).usesMbarriers);
   EXPECT_EQ(read->blocks[1].reads[2].shared, 8);
   EXPECT_EQ(read->blocks[1].reads[-1].axes, 9u);
+  ASSERT_EQ(read->blocks[1].masked.size(), 1u);
+  EXPECT_EQ(read->blocks[1].masked[0].masks, std::vector<int>{5});
+  EXPECT_EQ(read->blocks[1].masked[0].use[Resource::Requests], 4);
+  EXPECT_EQ(read->blocks[1].masked[0].traffic[1].second, 32);
   for (llvm::StringRef bad : {"", "[]", "[[],[]]", "{}", "[[],[[]]]", "[[[99,32,0,-1,-1,-1]],[]]"})
     EXPECT_FALSE(KernelSkeleton::parse(bad)) << bad.str();
   // A value that is none of the list, and a block.

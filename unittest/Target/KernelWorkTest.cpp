@@ -22,6 +22,7 @@ KernelSkeleton count(const std::string &body,
   std::string text = R"(
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
+declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.y()
 declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
 declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32)
 declare float @llvm.nvvm.ex2.approx.ftz.f(float)
@@ -71,10 +72,47 @@ TEST(KernelWorkTest, LoadsOfABlockShareSectors) {
     for (const SkeletonBlock &block : skeleton.blocks)
       all.add(block.work);
     EXPECT_EQ(all[Resource::Global], 4);
+    EXPECT_EQ(all[Resource::Requests] * 128, all[Resource::Read]);
     return all[Resource::Read];
   };
   EXPECT_EQ(read(""), 256);
   EXPECT_EQ(read("br label %next\nnext:\n"), 512);
+}
+
+TEST(KernelWorkTest, QuotientsOfNeighboursShareSectors) {
+  // Number i of a patch of 14 columns lies in row i / 14 of a picture with %w columns. A thread has
+  // two neighbours, so the second load finds the sectors of the first one.
+  auto read = [](const std::string &divisor) {
+    return count("%t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n%i = shl i32 %t, 1\n%j = or "
+                 "disjoint i32 %i, 1\n%q = udiv i32 %i, 14\n%c = urem i32 %i, 14\n%r = mul i32 "
+                 "%q, %w\n%o = add i32 %r, %c\n%a = getelementptr i16, ptr addrspace(1) %p, i32 "
+                 "%o\n%x = load i16, ptr addrspace(1) %a\n%u = udiv i32 %j, " +
+                     divisor + "\n%d = urem i32 %j, " + divisor +
+                     "\n%s = mul i32 %u, %w\n%v = add i32 %s, %d\n%b = getelementptr i16, ptr "
+                     "addrspace(1) %p, i32 %v\n%y = load i16, ptr addrspace(1) %b\nret void\n",
+                 "ptr addrspace(1) %p, i32 %w")
+        .blocks[0]
+        .work[Resource::Read];
+  };
+  EXPECT_EQ(read("14"), 5 * 32); // five rows
+  EXPECT_EQ(read("12"), (5 + 6) * 32);
+}
+
+TEST(KernelWorkTest, MasksOfAccessesAreWalked) {
+  // A predicated load of a thread's number below %n, and one from number 1 on.
+  auto walk = [](const std::string &compare) {
+    KernelSkeleton skeleton = count(
+        "%t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n%m = icmp " + compare +
+            "\n%a = getelementptr float, ptr addrspace(1) %p, i32 %t\n%x = call i32 asm sideeffect "
+            "\"@$3 ld.global.b32 $0, [$2];\", \"=r,0,l,b\"(i32 0, ptr addrspace(1) %a, i1 %m)\n"
+            "ret void\n",
+        "ptr addrspace(1) %p, i32 %n");
+    LaunchSizes sizes{{1, 1, 1}, 128, {std::nullopt, 40}};
+    return skeleton.walk(sizes).use[Resource::Global];
+  };
+  EXPECT_EQ(walk("slt i32 %t, %n"), 2); // two of four warps have numbers below 40
+  EXPECT_EQ(walk("sgt i32 %n, %t"), 2);
+  EXPECT_EQ(walk("sgt i32 %t, 0"), 4); // the first lane's mask says nothing of the others
 }
 
 TEST(KernelWorkTest, LanesStoreAtPlacesOfTheirOwn) {
@@ -119,6 +157,21 @@ TEST(KernelWorkTest, AddressesDependOnPrograms) {
   EXPECT_EQ(read("load i32, ptr addrspace(1) %q").axes, 0u);
   EXPECT_EQ(read("load i32, ptr addrspace(1) %bq").axes, 1u);
   EXPECT_EQ(read("load i32, ptr addrspace(1) %bq", 1).shared, 4);
+  // The place of a program in another order: a quotient along the second axis, a remainder along
+  // the first one. Other divisors mix both.
+  std::string order = "add i32 %b, 0\n%c = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.y()\n"
+                      "%n = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()\n%r = mul i32 %c, %n\n"
+                      "%i = add i32 %r, %b\n%s = xor i32 %i, 1\n";
+  auto readAt = [&](const std::string &place) {
+    return read(order + place + "\n%e = getelementptr float, ptr addrspace(1) %q, i32 %z\n" +
+                    "%y = load float, ptr addrspace(1) %e",
+                1)
+        .axes;
+  };
+  EXPECT_EQ(readAt("%z = udiv i32 %s, %n"), 2u);
+  EXPECT_EQ(readAt("%z = urem i32 %s, %n"), 1u);
+  EXPECT_EQ(readAt("%d = udiv i32 %s, %n\n%m = mul i32 %d, %n\n%z = sub i32 %s, %m"), 1u);
+  EXPECT_EQ(readAt("%z = udiv i32 %s, 4"), 3u);
 }
 
 TEST(KernelWorkTest, LanesHandAddressesOn) {

@@ -27,6 +27,9 @@
 // Producer warps read tile counts and the like from shared memory, where other warps wrote them. So
 // the walk keeps such words from one warp to the next.
 //
+// Masks are walked, too. An access whose lanes are all masked off looks up no line: most warps of a
+// tile of 512 numbers have none of the last 76 of 588. A warp with some of them counts as a whole.
+//
 // A warp's clock is the sum of its blocks' latencies. A load whose value another block consumes
 // does not delay its own block: it is pending until a block that consumes such a value, which
 // waits. So loads of the next iteration overlap with this one.
@@ -61,8 +64,9 @@ enum class Resource : uint8_t {
   AsyncCopy, ///< bytes that copies bring to shared memory or take from there
   Read,      ///< bytes of global memory that are read, those of copies included
   Written,   ///< bytes of global memory that are written
+  Requests,  ///< lines that the first-level cache asks L2 for, or that are written there
 };
-constexpr unsigned kNumResources = unsigned(Resource::Written) + 1;
+constexpr unsigned kNumResources = unsigned(Resource::Requests) + 1;
 
 /// An amount of each resource.
 struct ResourceUse {
@@ -144,6 +148,14 @@ struct ArrayRead {
   void add(const ArrayRead &other);
 };
 
+/// Accesses to global memory that look up no line if the lanes of a warp are masked off.
+struct MaskedAccess {
+  /// Comparisons in the mask. If one is false for the first lane, it is for all lanes.
+  std::vector<int> masks;
+  ResourceUse use;
+  std::map<int, std::pair<double, double>> traffic; ///< as in SkeletonBlock
+};
+
 struct SkeletonBlock {
   struct Phi {
     int value;
@@ -167,7 +179,8 @@ struct SkeletonBlock {
   Loop loop = Loop::None; ///< that the branch stays in, if its condition is unknown
   int guarded = -1;       ///< the block that decides about the loop that the guess leads to
 
-  ResourceUse work;
+  ResourceUse work; ///< that of masked accesses included
+  std::vector<MaskedAccess> masked;
   double latency = 0;
   /// Cycles from its begin until its last load is there that only other blocks wait for; 0: none.
   double pending = 0;
@@ -197,6 +210,7 @@ struct ProgramWork {
   double longest = 0; ///< the same of the slowest program that was looked at
   std::map<int, std::pair<double, double>> traffic;
   std::map<int, double> stored;
+  std::map<int, double> largest; ///< bytes that the block reads which reads most, by the argument
   /// Bytes that a program reads although an earlier loop of it has read them, by the argument.
   std::map<int, double> reread;
   std::vector<double> visits; ///< of each block, by all warps

@@ -36,6 +36,11 @@
 // are limited by the shared memory that receives them. So a program takes at least bytes / shared
 // memory times the latency of a copy (Little's law).
 //
+// The first-level cache looks up a line of an access in a cycle. It asks L2 for a line that it does
+// not have in two, however few bytes of it are needed, and writes one in 3.6. Both overlap.
+// Example: a warp's load of 16 lines takes 16 cycles if they are there, else 32. With two more
+// loads of these lines all three take 48, for the lookups take longer than the requests then.
+//
 // Limits: the model omits lines that several SMs request at the same time, and atomics that
 // collide. It omits clocks that fall under power, and warps that wait for others longer than a
 // barrier takes.

@@ -35,7 +35,9 @@ struct LaunchRates {
   /// become a part of another instruction (LOP3, LEA, IMAD).
   int64_t integerRate = 128;
   double functionCycles = 3.5; ///< of an SM for a warp's exponential
-  double lineCycles = 2;       ///< of the first-level cache for a line of an access
+  double lineCycles = 1;       ///< of the first-level cache for a line that an access looks up
+  double requestCycles = 2;    ///< until it can ask L2 for the next line
+  double storedLine = 1.8;     ///< lines that it asks for in the time of one that is written
   double spillCycles = 12;     ///< for a word that a warp stores and loads again
   double blockCycles = 140;    ///< between the starts of two blocks on an SM
   double copyLatency = 1300;   ///< cycles until a copy to shared memory is there

@@ -43,14 +43,12 @@ int WorkOfInstructions::findBase(const Value *address) const {
   return -1;
 }
 
-/// Adds `factor` times a value to an address: a sum of values times constants, and a constant. The
-/// constant does not count, so addresses that differ by one have the same terms.
-static void addTerms(const Value *value, int64_t factor, std::map<const Value *, int64_t> &terms,
-                     const DataLayout &layout, unsigned depth = 0) {
+void WorkOfInstructions::addTerms(const Value *value, int64_t factor, Terms &terms,
+                                  unsigned depth) {
   constexpr unsigned kMaxDepth = 12;
   auto *op = dyn_cast<Operator>(value);
   auto add = [&](unsigned operand, int64_t times) {
-    addTerms(op->getOperand(operand), factor * times, terms, layout, depth + 1);
+    addTerms(op->getOperand(operand), factor * times, terms, depth + 1);
   };
   if (isa<ConstantInt>(value))
     return;
@@ -60,7 +58,7 @@ static void addTerms(const Value *value, int64_t factor, std::map<const Value *,
     for (gep_type_iterator it = gep_type_begin(op), end = gep_type_end(op); it != end; ++it)
       if (!it.isStruct())
         addTerms(it.getOperand(), factor * it.getSequentialElementStride(layout).getFixedValue(),
-                 terms, layout, depth + 1);
+                 terms, depth + 1);
     return;
   case Instruction::Or:
     if (!cast<PossiblyDisjointInst>(op)->isDisjoint())
@@ -83,14 +81,31 @@ static void addTerms(const Value *value, int64_t factor, std::map<const Value *,
   default:
     break;
   }
-  terms[value] += factor;
+  terms[getFirstLike(value, depth)] += factor;
 }
 
-size_t WorkOfInstructions::countNewSectors(const Value *address, ArrayRef<int64_t> sectors) {
-  std::map<const Value *, int64_t> terms;
-  addTerms(address, 1, terms, layout);
-  std::set<int64_t> &known = cachedSectors[{terms.begin(), terms.end()}];
-  return count_if(sectors, [&](int64_t sector) { return known.insert(sector).second; });
+const Value *WorkOfInstructions::getFirstLike(const Value *value, unsigned depth) {
+  auto *op = dyn_cast<BinaryOperator>(value);
+  if (!op || !op->getType()->isIntegerTy())
+    return value;
+  if (auto found = firstLike.find(value); found != firstLike.end())
+    return found->second;
+  std::array<Terms, 2> operands;
+  for (unsigned i = 0; i < 2; ++i)
+    addTerms(op->getOperand(i), 1, operands[i], depth + 1);
+  // A bound of a division or a mask, which terms do not have.
+  auto *constant = dyn_cast<Constant>(op->getOperand(1));
+  const Value *first =
+      operations.try_emplace({op->getOpcode(), constant, operands}, value).first->second;
+  firstLike[value] = first;
+  return first;
+}
+
+void WorkOfInstructions::dropCached(const Value *address, SmallVectorImpl<int64_t> &sectors) {
+  Terms terms;
+  addTerms(address, 1, terms);
+  std::set<int64_t> &known = cachedSectors[terms];
+  erase_if(sectors, [&](int64_t sector) { return !known.insert(sector).second; });
 }
 
 void WorkOfInstructions::addShared(const Value *address, int64_t bytes, bool isLoad,
@@ -136,12 +151,17 @@ void WorkOfInstructions::addGlobal(const Value *address, int64_t bytes, bool isL
     work.distinct = double(bytes) * double(places.size());
   work.issue();
   work.base = findBase(address);
-  size_t moved = sectors.size();
+  SmallVector<int64_t> moved(sectors.begin(), sectors.end());
   if (isCached)
-    moved = countNewSectors(address, SmallVector<int64_t>(sectors.begin(), sectors.end()));
+    dropCached(address, moved);
+  SmallSet<int64_t, 32> requested;
+  for (int64_t sector : moved)
+    requested.insert(sector * GPUMachine::kSectorBytes / GPUMachine::kLineBytes);
   // An access of one lane, or of all lanes to the same place, moves less than a sector of its own.
   work.use[Resource::Global] += lines.size();
-  work.use[isLoad ? Resource::Read : Resource::Written] += double(moved) * GPUMachine::kSectorBytes;
+  work.use[Resource::Requests] += double(requested.size()) * (isLoad ? 1 : rates.storedLine);
+  work.use[isLoad ? Resource::Read : Resource::Written] +=
+      double(moved.size()) * GPUMachine::kSectorBytes;
   work.isGlobalLoad = isLoad;
   work.latency = isLoad ? rates.latencies.memory + lines.size() : rates.latencies.arithmetic;
 }

@@ -9,13 +9,15 @@
 #include "LaneValues.h"
 #include "tessera/Machine/KernelSkeleton.h"
 #include "tessera/Machine/LaunchRates.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/Instructions.h"
 
+#include <array>
 #include <map>
 #include <set>
-#include <vector>
+#include <tuple>
 
 namespace tessera {
 
@@ -70,8 +72,16 @@ private:
                  bool isCached = false);
   void addBox(const llvm::CallInst &call, bool isLoad, InstructionWork &work);
   int findBase(const llvm::Value *address) const;
-  /// The sectors that no earlier load of the block has brought.
-  size_t countNewSectors(const llvm::Value *address, llvm::ArrayRef<int64_t> sectors);
+  /// A sum of values times constants. A constant in the sum does not count, so addresses that
+  /// differ by one have the same terms.
+  using Terms = std::map<const llvm::Value *, int64_t>;
+  /// Adds `factor` times a value to the terms of an address.
+  void addTerms(const llvm::Value *value, int64_t factor, Terms &terms, unsigned depth = 0);
+  /// The first value that is the same operation as this one. The operands of both differ by
+  /// constants at most. Example: the quotients of neighbours, which are their rows in a picture.
+  const llvm::Value *getFirstLike(const llvm::Value *value, unsigned depth);
+  /// Removes the sectors that an earlier load of the block has brought.
+  void dropCached(const llvm::Value *address, llvm::SmallVectorImpl<int64_t> &sectors);
 
   const GPUMachine &machine;
   const LaunchRates rates;
@@ -81,7 +91,11 @@ private:
   /// Sectors that loads of the block have brought to the first-level cache, by the terms of their
   /// addresses. A later load at a constant distance finds them there: the other number of a pair,
   /// or a neighbour in a picture.
-  std::map<std::vector<std::pair<const llvm::Value *, int64_t>>, std::set<int64_t>> cachedSectors;
+  std::map<Terms, std::set<int64_t>> cachedSectors;
+  /// Operations on integers, by what they are, a constant as the second operand, and the terms.
+  std::map<std::tuple<unsigned, const llvm::Constant *, std::array<Terms, 2>>, const llvm::Value *>
+      operations;
+  llvm::DenseMap<const llvm::Value *, const llvm::Value *> firstLike;
 };
 
 } // namespace tessera

@@ -15,11 +15,13 @@
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/Operator.h"
+#include "llvm/IR/PatternMatch.h"
 
 #include <algorithm>
 #include <utility>
 
 using namespace llvm;
+using namespace llvm::PatternMatch;
 using namespace tessera;
 
 using Op = SkeletonValue::Op;
@@ -50,7 +52,7 @@ std::optional<int64_t> findWord(const Value &address) {
 class SkeletonBuilder {
 public:
   SkeletonBuilder(const Function &function, KernelSkeleton &skeleton)
-      : function(function), skeleton(skeleton) {
+      : function(function), skeleton(skeleton), lanes(function.getDataLayout()) {
     for (const BasicBlock &block : function) {
       numbers[&block] = skeleton.blocks.size();
       skeleton.blocks.emplace_back();
@@ -63,8 +65,15 @@ public:
 
   void build();
   SkeletonBlock &get(const BasicBlock &block) { return skeleton.blocks[numbers.lookup(&block)]; }
+  /// Comparisons in an access's mask, each false for all lanes if it is for the first one.
+  ArrayRef<int> getMasks(const Instruction &access) const {
+    auto found = masks.find(&access);
+    return found == masks.end() ? ArrayRef<int>() : ArrayRef(found->second);
+  }
 
 private:
+  void addMasks(const Instruction &access);
+  bool isFalseForAll(const ICmpInst &comparison);
   int add(const Value *value);
   bool addWord(const LoadInst &load, SkeletonValue &value);
   int addLeaf(Op op, int64_t number, unsigned bits = 32);
@@ -78,6 +87,8 @@ private:
   DenseMap<const BasicBlock *, int> numbers;
   DenseMap<const Value *, int> values;
   std::map<int64_t, SmallVector<const StoreInst *>> stores; ///< to words of shared memory
+  LaneValues lanes;
+  DenseMap<const Instruction *, std::vector<int>> masks; ///< of accesses to global memory
 };
 
 int SkeletonBuilder::addLeaf(Op op, int64_t number, unsigned bits) {
@@ -449,6 +460,94 @@ void SkeletonBuilder::setGuardedLoop(const BasicBlock &block, const LoopInfo &lo
   }
 }
 
+/// The mask of a predicated access, or of a copy that moves nothing where it is masked off.
+static const Value *findMask(const Instruction &op) {
+  auto *call = dyn_cast<CallInst>(&op);
+  if (!call)
+    return nullptr;
+  if (!call->isInlineAsm()) {
+    const Function *callee = call->getCalledFunction();
+    constexpr unsigned kBytes = 2; // of the operands of a copy
+    if (!callee || !callee->getName().starts_with("llvm.nvvm.cp.async.c") ||
+        call->arg_size() <= kBytes)
+      return nullptr;
+    auto *bytes = dyn_cast<SelectInst>(call->getArgOperand(kBytes));
+    auto *none = bytes ? dyn_cast<ConstantInt>(bytes->getFalseValue()) : nullptr;
+    return none && none->isZero() ? bytes->getCondition() : nullptr;
+  }
+  auto *assembly = cast<InlineAsm>(call->getCalledOperand());
+  StringRef text = assembly->getAsmString();
+  unsigned operand = 0;
+  if (!text.consume_front("@$") || text.consumeInteger(10, operand))
+    return nullptr;
+  for (const InlineAsm::ConstraintInfo &info : assembly->ParseConstraints())
+    if (info.Type == InlineAsm::isOutput && operand-- == 0)
+      return nullptr;
+  return operand < call->arg_size() ? call->getArgOperand(operand) : nullptr;
+}
+
+/// Adds the comparisons of which a mask is the conjunction.
+static void addComparisons(const Value *mask, SmallVectorImpl<const ICmpInst *> &comparisons,
+                           unsigned depth = 0) {
+  constexpr unsigned kMaxDepth = 6;
+  if (auto *comparison = dyn_cast<ICmpInst>(mask))
+    return comparisons.push_back(comparison);
+  auto *op = dyn_cast<Instruction>(mask);
+  if (!op || depth == kMaxDepth)
+    return;
+  const Value *first, *second;
+  if (match(op, m_LogicalAnd(m_Value(first), m_Value(second)))) {
+    addComparisons(first, comparisons, depth + 1);
+    addComparisons(second, comparisons, depth + 1);
+  } else if (auto *freeze = dyn_cast<FreezeInst>(op)) {
+    addComparisons(freeze->getOperand(0), comparisons, depth + 1);
+  }
+}
+
+/// True if a comparison is false for all lanes of a warp if it is for the first one. Either the
+/// first lane has the least number below a bound that all have, or all lanes compare the same.
+bool SkeletonBuilder::isFalseForAll(const ICmpInst &comparison) {
+  const Lanes left = lanes.get(comparison.getOperand(0));
+  const Lanes right = lanes.get(comparison.getOperand(1));
+  bool isUnsigned = comparison.isUnsigned();
+  auto isLeast = [&](const Lanes &numbers, bool isLeast) {
+    return all_of(numbers, [&](int64_t number) {
+      if (isUnsigned)
+        return isLeast ? uint64_t(numbers[0]) <= uint64_t(number)
+                       : uint64_t(numbers[0]) >= uint64_t(number);
+      return isLeast ? numbers[0] <= number : numbers[0] >= number;
+    });
+  };
+  auto isUniform = [](const Lanes &numbers) { return all_equal(numbers); };
+  if (isUniform(left) && isUniform(right))
+    return true;
+  switch (comparison.getPredicate()) {
+  case CmpInst::ICMP_SLT:
+  case CmpInst::ICMP_SLE:
+  case CmpInst::ICMP_ULT:
+  case CmpInst::ICMP_ULE:
+    return isLeast(left, true) && isLeast(right, false);
+  case CmpInst::ICMP_SGT:
+  case CmpInst::ICMP_SGE:
+  case CmpInst::ICMP_UGT:
+  case CmpInst::ICMP_UGE:
+    return isLeast(left, false) && isLeast(right, true);
+  default:
+    return false;
+  }
+}
+
+void SkeletonBuilder::addMasks(const Instruction &access) {
+  const Value *mask = findMask(access);
+  if (!mask)
+    return;
+  SmallVector<const ICmpInst *> comparisons;
+  addComparisons(mask, comparisons);
+  for (const ICmpInst *comparison : comparisons)
+    if (isFalseForAll(*comparison))
+      masks[&access].push_back(add(comparison));
+}
+
 void SkeletonBuilder::build() {
   DominatorTree dominators(const_cast<Function &>(function));
   LoopInfo loops(dominators);
@@ -465,6 +564,9 @@ void SkeletonBuilder::build() {
     }
     setGuess(block, loops);
   }
+  for (const BasicBlock &block : function)
+    for (const Instruction &op : block)
+      addMasks(op);
   // In the order of the instructions, which follows that of dependences.
   for (const BasicBlock &block : function)
     for (const Instruction &op : block)
@@ -628,7 +730,27 @@ public:
   }
 
 private:
+  /// The axes of a place in another order of the programs. Programs are numbered along the first
+  /// two axes, and the quotient of such a number and of the programs along the first axis is a
+  /// place along the second one. The remainder is a place along the first. None for anything else.
+  std::optional<unsigned> findPlace(const Instruction &op) const {
+    constexpr unsigned kFirst = 1, kSecond = 2;
+    const Value *number, *extent;
+    bool isQuotient = match(&op, m_UDiv(m_Value(number), m_Value(extent)));
+    if (!isQuotient && !match(&op, m_URem(m_Value(number), m_Value(extent))) &&
+        !match(&op, m_Sub(m_Value(number), m_c_Mul(m_UDiv(m_Deferred(number), m_Value(extent)),
+                                                   m_Deferred(extent)))))
+      return std::nullopt;
+    auto *call = dyn_cast<IntrinsicInst>(extent);
+    if (!call || call->getIntrinsicID() != Intrinsic::nvvm_read_ptx_sreg_nctaid_x ||
+        axes.lookup(number) != (kFirst | kSecond))
+      return std::nullopt;
+    return isQuotient ? kSecond : kFirst;
+  }
+
   unsigned find(const Instruction &op) const {
+    if (std::optional<unsigned> place = findPlace(op))
+      return *place;
     // Another warp may have stored there what depends on any of them.
     auto *load = dyn_cast<LoadInst>(&op);
     if (load && load->getPointerAddressSpace() != kGlobalSpace)
@@ -671,11 +793,28 @@ bool isAwaited(const Instruction &load) {
   return false;
 }
 
+/// Adds an access to those of a block that have the same mask.
+void addMasked(const InstructionWork &work, ArrayRef<int> masks, SkeletonBlock &block) {
+  auto found = find_if(block.masked,
+                       [&](const MaskedAccess &each) { return ArrayRef(each.masks) == masks; });
+  if (found == block.masked.end()) {
+    block.masked.emplace_back();
+    block.masked.back().masks = masks;
+    found = std::prev(block.masked.end());
+  }
+  for (Resource resource :
+       {Resource::Global, Resource::Requests, Resource::Read, Resource::Written, Resource::Atomics})
+    found->use[resource] += work.use[resource];
+  auto &bytes = found->traffic[work.base];
+  bytes.first += work.use[Resource::Read];
+  bytes.second += work.use[Resource::Written];
+}
+
 /// Sums up the work of a block, and lets a warp execute it beside `share` - 1 others of its
 /// scheduler that do the same.
-void sumUp(const BasicBlock &block, WorkOfInstructions &works, const PendingValues &pending,
-           const AddressAxes &axes, const GPUMachine &machine, double share,
-           SkeletonBlock &result) {
+void sumUp(const BasicBlock &block, WorkOfInstructions &works, const SkeletonBuilder &builder,
+           const PendingValues &pending, const AddressAxes &axes, const GPUMachine &machine,
+           double share, SkeletonBlock &result) {
   int64_t integerRate = LaunchRates::get(machine).integerRate;
   DenseMap<const Value *, double> ready;
   IssueSlots slots;
@@ -693,6 +832,9 @@ void sumUp(const BasicBlock &block, WorkOfInstructions &works, const PendingValu
       if (work.stored > 0 && work.use[Resource::Atomics] == 0)
         result.stored[work.base] += work.stored;
     }
+    if (ArrayRef<int> masks = builder.getMasks(op);
+        !masks.empty() && work.use[Resource::Global] > 0)
+      addMasked(work, masks, result);
     if (work.distinct > 0) {
       unsigned of = axes.getOfOperands(op);
       bool isShared = !(of & ArrayRead::kThreads);
@@ -740,6 +882,6 @@ KernelSkeleton tessera::countWork(const Function &function, const GPUMachine &ma
   WarpShares shares(function);
   skeleton.usesMbarriers = shares.usesMbarriers();
   for (const BasicBlock &block : function)
-    sumUp(block, works, pending, axes, machine, shares.get(block), builder.get(block));
+    sumUp(block, works, builder, pending, axes, machine, shares.get(block), builder.get(block));
   return skeleton;
 }

@@ -34,8 +34,8 @@ class Estimate(NamedTuple):
     """False if loops or branches depend on loaded values, and were guessed."""
     busy_cycles: dict[str, float]
     """The cycles in which a program keeps each resource of a multiprocessor busy: "tensor",
-    "issue", "floats", "integers", "functions", "shared", "global", "read" (the second-level
-    cache), ..."""
+    "issue", "floats", "integers", "functions", "shared", "global" (lines that are looked up),
+    "read" (the second-level cache), ..."""
 
 
 def estimate_slots(
