@@ -30,8 +30,7 @@ def find_ptxas() -> str:
     """The path of ptxas; empty if there is none, or "driver" if the setting is that."""
     if settings.ptxas:
         return settings.ptxas
-    homes = (os.path.join(home, "bin/ptxas") for home in _toolkits())
-    for path in (*_packaged(_PTXAS), *homes):
+    for path in _places(_PTXAS, "bin/ptxas"):
         if os.access(path, os.X_OK):
             return path
     return shutil.which("ptxas") or ""
@@ -95,11 +94,20 @@ def find_libdevice() -> str:
     if settings.libdevice:
         return settings.libdevice
     beside = os.path.join(os.path.dirname(os.path.dirname(__file__)), "libdevice.10.bc")
-    homes = (os.path.join(home, "nvvm/libdevice/libdevice.10.bc") for home in _toolkits())
-    for path in (beside, *_packaged(_LIBDEVICE), *homes):
+    if os.path.exists(beside):
+        return beside
+    for path in _places(_LIBDEVICE, "nvvm/libdevice/libdevice.10.bc"):
         if os.path.exists(path):
             return path
     return ""
+
+
+def _places(names: Sequence[str], name: str) -> Iterator[str]:
+    """Possible places of a file, which packages have as `names` and toolkits as `name`. They are made
+    one by one, since each compilation looks."""
+    yield from _packaged(names)
+    for home in _toolkits():
+        yield os.path.join(home, name)
 
 
 def _toolkits() -> Sequence[str]:
@@ -124,7 +132,8 @@ def _packaged(names: Sequence[str]) -> Iterator[str]:
     path = tuple(sys.path)
     folders = _folders.get(path)
     if folders is None:
-        folders = tuple(filter(os.path.isdir, (os.path.join(at, "nvidia") for at in _trusted())))
+        all_folders = (os.path.join(at, "nvidia") for at in path)
+        folders = tuple(at for at in all_folders if os.path.isdir(at) and _is_trusted(at))
         if folders:
             _folders.clear()
             _folders[path] = folders
@@ -133,14 +142,14 @@ def _packaged(names: Sequence[str]) -> Iterator[str]:
             yield os.path.join(folder, name)
 
 
-def _trusted() -> Iterator[str]:
-    """The search path of packages, without the working directory, which Python adds: programs are
-    not taken from the current folder."""
-    here = os.path.realpath(os.curdir)
-    for path in sys.path:
-        installed = os.path.basename(path) in ("site-packages", "dist-packages")
-        if os.path.isabs(path) and (installed or os.path.realpath(path) != here):
-            yield path
+def _is_trusted(folder: str) -> bool:
+    """True unless the folder is in the working directory, which Python adds to its search path:
+    programs are not taken from the current folder."""
+    path = os.path.dirname(folder)
+    installed = os.path.basename(path) in ("site-packages", "dist-packages")
+    return os.path.isabs(path) and (
+        installed or os.path.realpath(path) != os.path.realpath(os.curdir)
+    )
 
 
 def _identity(path: str) -> str:
