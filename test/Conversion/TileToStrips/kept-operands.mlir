@@ -221,6 +221,8 @@ tile.func @bytes(%p: !tile.ptr<i8>, %q: !tile.ptr<i32>, %n: i32) {
 
 // Panels of b are packed from where the tile lies. If its mask cuts it, it is copied to the buffer
 // first.
+// WORDS-LABEL: tile.func @columns(
+// BYTES-LABEL: tile.func @columns(
 // CHECK-LABEL: tile.func @columns(
 // CHECK: scf.for {{.*}} iter_args(
 // CHECK:   strips.group [64, 64]

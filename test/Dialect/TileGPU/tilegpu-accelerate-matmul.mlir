@@ -341,3 +341,41 @@ tile.func private @computed_along_k(%a: tensor<64x32xbf16, #u>, %p: !tile.ptr<f8
   tile.return %d : tensor<64x32xf32, #u>
 }
 }
+
+// -----
+
+// Of two loads, the one with the widest elements counts: here rows lie along N.
+
+// CHECK: #[[B:.+]] = #tilegpu.layout<32x32, offset = {{\[}}[0, 1], [0, 2], [0, 4], [0, 8],
+#u = #tilegpu.unassigned
+module attributes {tilegpu.num_warps = 4 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
+// CHECK-LABEL: @computed_of_two_loads
+tile.func private @computed_of_two_loads(%a: tensor<64x32xbf16, #u>, %p: !tile.ptr<f8E4M3FN>, %q: !tile.ptr<bf16>, %c: tensor<64x32xf32, #u>) -> tensor<64x32xf32, #u> {
+  %range = tile.range 0 to 32 : tensor<32xi32, #u>
+  %column = tile.expand_dims %range {axis = 1 : i32} : tensor<32xi32, #u> -> tensor<32x1xi32, #u>
+  %row = tile.expand_dims %range {axis = 0 : i32} : tensor<32xi32, #u> -> tensor<1x32xi32, #u>
+  %c256 = arith.constant dense<256> : tensor<1x32xi32, #u>
+  %far = arith.muli %row, %c256 : tensor<1x32xi32, #u>
+  %base = tile.splat %p : !tile.ptr<f8E4M3FN> -> tensor<1x32x!tile.ptr<f8E4M3FN>, #u>
+  %rows = tile.addptr %base, %far : tensor<1x32x!tile.ptr<f8E4M3FN>, #u>, tensor<1x32xi32, #u>
+  %wide = tile.broadcast %rows : tensor<1x32x!tile.ptr<f8E4M3FN>, #u> -> tensor<32x32x!tile.ptr<f8E4M3FN>, #u>
+  %k = tile.broadcast %column : tensor<32x1xi32, #u> -> tensor<32x32xi32, #u>
+  %at = tile.addptr %wide, %k : tensor<32x32x!tile.ptr<f8E4M3FN>, #u>, tensor<32x32xi32, #u>
+  %w = tile.load %at : tensor<32x32x!tile.ptr<f8E4M3FN>, #u>
+  %c128 = arith.constant dense<128> : tensor<32x1xi32, #u>
+  %down = arith.muli %column, %c128 : tensor<32x1xi32, #u>
+  %start = tile.splat %q : !tile.ptr<bf16> -> tensor<32x1x!tile.ptr<bf16>, #u>
+  %starts = tile.addptr %start, %down : tensor<32x1x!tile.ptr<bf16>, #u>, tensor<32x1xi32, #u>
+  %lines = tile.broadcast %starts : tensor<32x1x!tile.ptr<bf16>, #u> -> tensor<32x32x!tile.ptr<bf16>, #u>
+  %n = tile.broadcast %row : tensor<1x32xi32, #u> -> tensor<32x32xi32, #u>
+  %to = tile.addptr %lines, %n : tensor<32x32x!tile.ptr<bf16>, #u>, tensor<32x32xi32, #u>
+  %scale = tile.load %to : tensor<32x32x!tile.ptr<bf16>, #u>
+  %x = tile.fp_to_fp %w : tensor<32x32xf8E4M3FN, #u> -> tensor<32x32xbf16, #u>
+  // CHECK: %[[W:.+]] = arith.mulf
+  %b = arith.mulf %x, %scale : tensor<32x32xbf16, #u>
+  // CHECK: tilegpu.local_alloc %[[W]] : {{.*}} -> !tilegpu.memdesc<32x32xbf16, #[[B]]>
+  // expected-remark@+1 {{dot of 64x32x32 of bf16 by wgmma}}
+  %d = tile.dot %a, %b, %c : tensor<64x32xbf16, #u>, tensor<32x32xbf16, #u> -> tensor<64x32xf32, #u>
+  tile.return %d : tensor<64x32xf32, #u>
+}
+}

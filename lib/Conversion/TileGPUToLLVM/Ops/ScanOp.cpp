@@ -524,7 +524,11 @@ struct ScanPattern : TilePattern<tile::ScanOp> {
       fragment.exchange(thread, *plan.exchange, op.getOperandTypes(), scratch);
     Scan scan(thread, combine, op.getReverse(), std::move(fragment));
     std::optional<AxisExchange> ofTotals = plan.isWhole ? std::nullopt : plan.exchange;
-    if (std::optional<RunBits> runs = scan.getRunBits(plan.firstWarpBit)) {
+    // With `deterministic`, bit by bit: the order of sums then depends on no layout.
+    std::optional<RunBits> runs;
+    if (!isDeterministic(op))
+      runs = scan.getRunBits(plan.firstWarpBit);
+    if (runs) {
       scan.scanRuns(*runs, ofTotals, op.getOperandTypes(), scratch);
     } else {
       scan.scanWithinWarps(plan.firstWarpBit);

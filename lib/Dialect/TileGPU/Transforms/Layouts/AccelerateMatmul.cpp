@@ -90,6 +90,9 @@ static bool isLoaded(Value tile) { return isa_and_nonnull<tile::LoadOp>(tile.get
 /// The load that an element-wise result of a tile is made of; null if there is none. The load with
 /// the widest elements counts: others are cheaper to move.
 static tile::LoadOp findSource(Value tile) {
+  auto getBytes = [](tile::LoadOp load) {
+    return getElementBytes(getElementTypeOrSelf(load.getType()));
+  };
   tile::LoadOp largest;
   SmallVector<Value> work{tile};
   llvm::SmallDenseSet<Operation *, 8> seen;
@@ -101,7 +104,7 @@ static tile::LoadOp findSource(Value tile) {
         !seen.insert(op).second)
       continue;
     if (auto load = dyn_cast<tile::LoadOp>(op)) {
-      if (!largest || getElementBytes(largest.getType()) < getElementBytes(load.getType()))
+      if (!largest || getBytes(largest) < getBytes(load))
         largest = load;
     } else if (op->hasTrait<OpTrait::Elementwise>()) {
       llvm::append_range(work, op->getOperands());
