@@ -179,8 +179,7 @@ class CompileOptions:
                 raise LaunchError("E053", f"{name} is {shown(getattr(self, name))}", "use a string")
         object.__setattr__(self, "extern_libs", _library_pairs(self.extern_libs))
         flags = ("debug", "deterministic", "enable_fp_fusion", "tensor_maps", "enable_reflect_ftz")
-        flags += ("short_loops",)
-        for name in flags + _SANITIZERS + ("split_k",):
+        for name in flags + _SANITIZERS + ("short_loops", "split_k"):
             if name == "split_k" and self.split_k is None:
                 continue
             if not isinstance(getattr(self, name), (bool, int)):
