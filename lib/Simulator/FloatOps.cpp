@@ -282,20 +282,6 @@ template <bool isE4M3> void narrowPair(Warp &warp, const Instr &instr, Lanes lan
       lanes, [&](unsigned lane) { result[lane] = narrow(upper[lane]) << 8 | narrow(lower[lane]); });
 }
 
-/// The byte of a word at bit `immediate`, an 8-bit float, as an f16: exact.
-template <bool isE4M3> void widenByte(Warp &warp, const Instr &instr, Lanes lanes) {
-  const llvm::fltSemantics &format =
-      isE4M3 ? llvm::APFloat::Float8E4M3FN() : llvm::APFloat::Float8E5M2();
-  const uint64_t *a = warp.in(instr, 0);
-  uint64_t *result = warp.out(instr);
-  forEachLane(lanes, [&](unsigned lane) {
-    llvm::APFloat value(format, llvm::APInt(8, a[lane] >> instr.immediate & 0xff));
-    bool losesInfo = false;
-    value.convert(llvm::APFloat::IEEEhalf(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
-    result[lane] = value.isNaN() ? 0x7fff : value.bitcastToAPInt().getZExtValue();
-  });
-}
-
 /// 64 bits to f64, towards zero.
 template <bool isSigned> void longToDouble(Warp &warp, const Instr &instr, Lanes lanes) {
   const uint64_t *a = warp.in(instr, 0);
@@ -525,27 +511,12 @@ void decodeHalfPair(Decoder &decoder, LLVM::CallIntrinsicOp call) {
   }
 }
 
-/// The bytes of a word, which are 8-bit floats, as a vector of two f16. The lower byte is the first
-/// element.
-void decodeFloat8Pair(Decoder &decoder, LLVM::CallIntrinsicOp call, Handler widen) {
-  Registers results = decoder.define(call->getResult(0));
-  for (unsigned element : {0, 1}) {
-    Instr &instr =
-        decoder.emit(widen, results[element], {decoder.get(call->getOperand(0)).front()});
-    instr.immediate = 8 * element;
-  }
-}
-
 bool decodeIntrinsic(Decoder &decoder, LLVM::CallIntrinsicOp call) {
   if (call->getNumResults() != 1 || call->getNumOperands() == 0)
     return false;
   StringRef name = call.getIntrin();
   if (name == "llvm.nvvm.ff2f16x2.rn" || name == "llvm.nvvm.ff2bf16x2.rn") {
     decodeHalfPair(decoder, call);
-    return true;
-  }
-  if (name == "llvm.nvvm.e4m3x2.to.f16x2.rn" || name == "llvm.nvvm.e5m2x2.to.f16x2.rn") {
-    decodeFloat8Pair(decoder, call, name.contains("e4m3") ? widenByte<true> : widenByte<false>);
     return true;
   }
   Type type = call->getResult(0).getType(), from = call->getOperand(0).getType();

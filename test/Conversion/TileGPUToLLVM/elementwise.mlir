@@ -265,8 +265,6 @@ module attributes {tilegpu.num_warps = 1 : i32} {
 // once, and one that is left goes alone.
 
 #four = #tilegpu.layout<128, reg = [[1], [2]], lane = [[4], [8], [16], [32], [64]]>
-#apart = #tilegpu.layout<4x32, reg = [[0, 16], [1, 0]], lane = [[2, 0], [0, 1], [0, 2], [0, 4], [0, 8]]>
-#columns = #tilegpu.layout<4x32, offset = [[1, 0], [2, 0], [0, 1], [0, 2], [0, 4], [0, 8], [0, 16]]>
 #same = #tilegpu.layout<32, lane = [[1], [2], [4], [8], [16]]>
 module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target<"sm_90a">} {
 
@@ -300,37 +298,6 @@ module attributes {tilegpu.num_warps = 1 : i32, tilegpu.target = #tilegpu.target
   tile.func private @one_register(%x: tensor<32xf32, #same>) -> tensor<32xf8E4M3FN, #same> attributes {noinline} {
     %0 = tile.fp_to_fp %x : tensor<32xf32, #same> -> tensor<32xf8E4M3FN, #same>
     tile.return %0 : tensor<32xf8E4M3FN, #same>
-  }
-
-// An instruction makes two f16 of a word. Bytes that were loaded together are a word already; here
-// they are registers 0 and 2, and 1 and 3. Both bytes of a bf16 pair go by way of f32.
-
-// CHECK-LABEL: llvm.func internal @from_float8
-// CHECK: %[[WORD:.*]] = llvm.load %{{.*}} {alignment = 2 : i64} : !llvm.ptr<3> -> i16
-// CHECK: %[[HALVES:.*]] = llvm.call_intrinsic "llvm.nvvm.e4m3x2.to.f16x2.rn"(%[[WORD]]) : (i16) -> vector<2xf16>
-// CHECK: %[[LOW:.*]] = llvm.extractelement %[[HALVES]]
-// CHECK: %[[WIDE_LOW:.*]] = llvm.fpext %[[LOW]] : f16 to f32
-// CHECK: %[[WIDE_HIGH:.*]] = llvm.fpext %{{.*}} : f16 to f32
-// CHECK: llvm.call_intrinsic "llvm.nvvm.ff2bf16x2.rn"(%[[WIDE_HIGH]], %[[WIDE_LOW]]) : (f32, f32) -> vector<2xbf16>
-// CHECK: llvm.call_intrinsic "llvm.nvvm.e4m3x2.to.f16x2.rn"
-// CHECK-NOT: e4m3x2
-  tile.func private @from_float8() -> tensor<4x32xbf16, #apart> attributes {noinline} {
-    %0 = tilegpu.local_alloc {tilegpu.shared_offset = 0 : i32} : () -> !tilegpu.memdesc<4x32xf8E4M3FN, #columns>
-    %1 = tilegpu.local_load %0 : !tilegpu.memdesc<4x32xf8E4M3FN, #columns> -> tensor<4x32xf8E4M3FN, #apart>
-    %2 = tile.fp_to_fp %1 : tensor<4x32xf8E4M3FN, #apart> -> tensor<4x32xbf16, #apart>
-    tile.return %2 : tensor<4x32xbf16, #apart>
-  }
-
-// CHECK-LABEL: llvm.func internal @from_float8_registers
-// CHECK: llvm.call_intrinsic "llvm.nvvm.e5m2x2.to.f16x2.rn"
-// CHECK: llvm.call_intrinsic "llvm.nvvm.e5m2x2.to.f16x2.rn"
-// CHECK-NOT: e5m2x2
-// CHECK: %[[ALONE:.*]] = llvm.zext %{{.*}} : i8 to i16
-// CHECK: llvm.call_intrinsic "llvm.nvvm.e5m2x2.to.f16x2.rn"(%[[ALONE]])
-  tile.func private @from_float8_registers(%x: tensor<128xf8E5M2, #four>, %y: tensor<32xf8E5M2, #same>) -> (tensor<128xf16, #four>, tensor<32xf32, #same>) attributes {noinline} {
-    %0 = tile.fp_to_fp %x : tensor<128xf8E5M2, #four> -> tensor<128xf16, #four>
-    %1 = tile.fp_to_fp %y : tensor<32xf8E5M2, #same> -> tensor<32xf32, #same>
-    tile.return %0, %1 : tensor<128xf16, #four>, tensor<32xf32, #same>
   }
 
 // Towards zero, of 64 bits and in other formats: by integers.

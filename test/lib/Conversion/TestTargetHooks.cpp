@@ -286,10 +286,6 @@ public:
   Value emitToFloat8Pair(ThreadBuilder &thread, Value upper, Value lower, bool) const override {
     return call(thread, "to_float8_pair", thread.intType(16), {upper, lower}).front();
   }
-  Value emitFromFloat8Pair(ThreadBuilder &thread, Value word, bool) const override {
-    Type f16 = thread.getBuilder().getF16Type();
-    return call(thread, "from_float8_pair", VectorType::get({2}, f16), word).front();
-  }
   Value emitToHalfPair(ThreadBuilder &thread, Type type, Value upper, Value lower) const override {
     return call(thread, "to_half_pair", VectorType::get({2}, type), {upper, lower}).front();
   }

@@ -359,8 +359,6 @@ public:
   /// saturating.
   virtual Value emitToFloat8Pair(ThreadBuilder &thread, Value upper, Value lower,
                                  bool isE4M3) const = 0;
-  /// The bytes of an i16 that are 8-bit floats (e4m3fn, e5m2), as a vector of two f16.
-  virtual Value emitFromFloat8Pair(ThreadBuilder &thread, Value word, bool isE4M3) const = 0;
   /// Two f32 as a vector of two 16-bit floats of this type: to nearest even.
   virtual Value emitToHalfPair(ThreadBuilder &thread, Type type, Value upper,
                                Value lower) const = 0;

@@ -196,12 +196,6 @@ Value NVIDIAHooks::emitToFloat8Pair(ThreadBuilder &thread, Value upper, Value lo
                        thread.intType(16), {upper, lower});
 }
 
-Value NVIDIAHooks::emitFromFloat8Pair(ThreadBuilder &thread, Value word, bool isE4M3) const {
-  return callIntrinsic(thread,
-                       isE4M3 ? "llvm.nvvm.e4m3x2.to.f16x2.rn" : "llvm.nvvm.e5m2x2.to.f16x2.rn",
-                       VectorType::get({2}, thread.getBuilder().getF16Type()), word);
-}
-
 Value NVIDIAHooks::emitToHalfPair(ThreadBuilder &thread, Type type, Value upper,
                                   Value lower) const {
   return callIntrinsic(thread, type.isBF16() ? "llvm.nvvm.ff2bf16x2.rn" : "llvm.nvvm.ff2f16x2.rn",

@@ -130,7 +130,6 @@ public:
   Value emitToF64TowardZero(ThreadBuilder &thread, Value x, bool isSigned) const override;
   Value emitToFloat8Pair(ThreadBuilder &thread, Value upper, Value lower,
                          bool isE4M3) const override;
-  Value emitFromFloat8Pair(ThreadBuilder &thread, Value word, bool isE4M3) const override;
   Value emitToHalfPair(ThreadBuilder &thread, Type type, Value upper, Value lower) const override;
 
 private:

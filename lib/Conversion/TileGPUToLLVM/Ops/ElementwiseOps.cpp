@@ -195,34 +195,17 @@ template <typename SourceOp> struct IntToBF16Pattern : TilePattern<SourceOp> {
   }
 };
 
-/// The vector that a value was extracted from, and the number of the element; null if there is no
-/// such vector.
-std::pair<Value, int64_t> findElement(Value value) {
-  while (auto cast = value.getDefiningOp<LLVM::BitcastOp>())
-    value = cast.getArg();
-  auto extract = value.getDefiningOp<LLVM::ExtractElementOp>();
-  IntegerAttr index;
-  if (!extract || !matchPattern(extract.getPosition(), m_Constant(&index)))
-    return {};
-  return {extract.getVector(), index.getInt()};
-}
-
 /// The pair of 16-bit values that one was extracted from, and true if it was the upper one; null
 /// if there is no such pair.
 std::pair<Value, bool> findHalf(Value half) {
-  auto [vector, index] = findElement(half);
-  if (!vector || cast<VectorType>(vector.getType()).getNumElements() != 2)
+  while (auto cast = half.getDefiningOp<LLVM::BitcastOp>())
+    half = cast.getArg();
+  auto extract = half.getDefiningOp<LLVM::ExtractElementOp>();
+  IntegerAttr index;
+  if (!extract || extract.getVector().getType().getNumElements() != 2 ||
+      !matchPattern(extract.getPosition(), m_Constant(&index)))
     return {};
-  return {vector, index == 1};
-}
-
-/// The vector of bytes that an 8-bit value was extracted from, and its number there; null if there
-/// is no such vector.
-std::pair<Value, int64_t> findByte(Value byte) {
-  auto [vector, index] = findElement(byte);
-  if (!vector || cast<VectorType>(vector.getType()).getElementTypeBitWidth() != 8)
-    return {};
-  return {vector, index};
+  return {extract.getVector(), index.getValue().isOne()};
 }
 
 /// A bf16 is the upper half of an f32. The upper one of two in a register is widened by an `and`;
@@ -382,112 +365,6 @@ struct NarrowTileToFloat8Pattern : TilePattern<tile::FpToFpOp> {
       result = results[representative];
     rewriter.replaceOpWithMultiple(op, {results});
     return success();
-  }
-};
-
-/// Pairs of a tile's registers that hold 8-bit floats, as 16-bit words. Two bytes that a vector
-/// access moved together are a word already: an operand of a dot needs both in one register again.
-class Float8Words {
-public:
-  struct Word {
-    Value bits;
-    int64_t lower;
-    std::optional<int64_t> upper;
-  };
-
-  Float8Words(ThreadBuilder &thread, ValueRange registers, ArrayRef<int64_t> distinct);
-  ArrayRef<Word> get() const { return words; }
-
-private:
-  static Value getWord(ThreadBuilder &thread, Value bytes, int64_t number);
-
-  SmallVector<Word> words;
-};
-
-Value Float8Words::getWord(ThreadBuilder &thread, Value bytes, int64_t number) {
-  int64_t count = cast<VectorType>(bytes.getType()).getNumElements() / 2;
-  Type type = thread.intType(16);
-  if (count == 1)
-    return thread.bitcast(bytes, type);
-  Value all = thread.bitcast(bytes, VectorType::get({count}, type));
-  return thread.create<LLVM::ExtractElementOp>(all, thread.i32(number));
-}
-
-Float8Words::Float8Words(ThreadBuilder &thread, ValueRange registers, ArrayRef<int64_t> distinct) {
-  llvm::DenseMap<std::pair<Value, int64_t>, int64_t> numbers;
-  for (int64_t number : distinct)
-    if (auto [bytes, index] = findByte(registers[number]); bytes)
-      numbers.try_emplace({bytes, index}, number);
-  SmallVector<int64_t> single;
-  for (int64_t number : distinct) {
-    auto [bytes, index] = findByte(registers[number]);
-    bool isPaired = bytes && numbers.lookup({bytes, index}) == number &&
-                    numbers.contains({bytes, index ^ 1}) &&
-                    cast<VectorType>(bytes.getType()).getNumElements() % 2 == 0;
-    if (!isPaired)
-      single.push_back(number);
-    else if (index % 2 == 0)
-      words.push_back(
-          {getWord(thread, bytes, index / 2), number, numbers.lookup({bytes, index + 1})});
-  }
-  Type i8 = thread.intType(8), i16 = thread.intType(16);
-  for (size_t i = 0; i < single.size(); i += 2) {
-    Value lower = thread.bitcast(registers[single[i]], i8);
-    if (i + 1 == single.size()) {
-      words.push_back({thread.create<LLVM::ZExtOp>(i16, lower), single[i], std::nullopt});
-      continue;
-    }
-    Value upper = thread.bitcast(registers[single[i + 1]], i8);
-    words.push_back(
-        {thread.bitcast(buildVector(thread, {lower, upper}), i16), single[i], single[i + 1]});
-  }
-}
-
-/// There may be an instruction that makes two f16 of 8-bit floats, which is exact. A bf16 is made
-/// by way of f32, again two at a time: a conversion from f16 runs at a sixteenth of their speed.
-struct WidenTileFromFloat8Pattern : TilePattern<tile::FpToFpOp> {
-  WidenTileFromFloat8Pattern(const TileGPUTypeConverter &converter)
-      : TilePattern(converter, /*benefit=*/11) {}
-
-  LogicalResult matchAndRewrite(tile::FpToFpOp op, OneToNOpAdaptor adaptor,
-                                ConversionPatternRewriter &rewriter) const override {
-    auto type = dyn_cast<RankedTensorType>(op.getType());
-    Type from = getElementTypeOrSelf(op.getSource());
-    if (!type || !tilegpu::isNativeFloat8(from) || !getMachine().hasFloat8Conversion ||
-        !isa<Float32Type, Float16Type, BFloat16Type>(type.getElementType()))
-      return failure();
-    ThreadBuilder thread = getThread(rewriter, op.getLoc());
-    SmallVector<int64_t> representatives = getRepresentatives(op, type);
-    SmallVector<Value> results(representatives.size());
-    Float8Words words(thread, adaptor.getSource(), getDistinct(representatives));
-    for (const Float8Words::Word &word : words.get()) {
-      auto [lower, upper] =
-          widen(thread, word.bits, isa<Float8E4M3FNType>(from), type.getElementType());
-      results[word.lower] = lower;
-      if (word.upper)
-        results[*word.upper] = upper;
-    }
-    for (auto [result, representative] : llvm::zip_equal(results, representatives))
-      result = results[representative];
-    rewriter.replaceOpWithMultiple(op, {results});
-    return success();
-  }
-
-private:
-  static std::pair<Value, Value> widen(ThreadBuilder &thread, Value word, bool isE4M3, Type type) {
-    Value pair = thread.getHooks().emitFromFloat8Pair(thread, word, isE4M3);
-    auto get = [&](Value vector, int32_t half) -> Value {
-      return thread.create<LLVM::ExtractElementOp>(vector, thread.i32(half));
-    };
-    if (type.isF16())
-      return {get(pair, 0), get(pair, 1)};
-    Type f32 = thread.getBuilder().getF32Type();
-    Value lower = thread.create<LLVM::FPExtOp>(f32, get(pair, 0));
-    Value upper = thread.create<LLVM::FPExtOp>(f32, get(pair, 1));
-    if (type.isF32())
-      return {lower, upper};
-    Value halves = thread.getHooks().emitToHalfPair(thread, type, upper, lower);
-    return {get(halves, 0), get(halves, 1)};
   }
 };
 
@@ -779,8 +656,7 @@ void tessera::populateElementwisePatterns(const TileGPUTypeConverter &converter,
   patterns.add<TakeApart, Float8Pattern, TotalArithPattern>(converter);
   populatePlaceComparisonPatterns(converter, patterns);
   patterns.add<WideShiftPattern, FpToIntPattern, NarrowToFloat8Pattern, NarrowTileToFloat8Pattern,
-               WidenTileFromFloat8Pattern, NarrowCarriedTilePattern,
-               PairsOfHalvesPattern<arith::AddFOp, LLVM::FAddOp>,
+               NarrowCarriedTilePattern, PairsOfHalvesPattern<arith::AddFOp, LLVM::FAddOp>,
                PairsOfHalvesPattern<arith::SubFOp, LLVM::FSubOp>,
                PairsOfHalvesPattern<arith::MulFOp, LLVM::FMulOp>, WidenBF16Pattern,
                IntToBF16Pattern<arith::SIToFPOp>, IntToBF16Pattern<arith::UIToFPOp>, DivFPattern,
